@@ -153,6 +153,7 @@ suite() {
     hostile) "$python" $here/python/hostile.py ${HOSTILE_ARGS-} ;;
     mysql_crowd) "$python" $here/python/mysql_crowd.py ;;
     mysql_waiters) "$python" $here/python/mysql_waiters.py ${WAITERS_ARGS-} ;;
+    postgres_waiters) "$python" $here/python/postgres_waiters.py ${WAITERS_ARGS-} ;;
     tpcc) "$python" $here/python/tpcc.py ;;
     mysql_anomalies) "$python" $here/python/mysql_anomalies.py ;;
     postgres_anomalies) "$python" $here/python/postgres_anomalies.py ;;
@@ -170,6 +171,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 3)) suite postgres_crash
     ROUNDS=$((minutes * 3)) suite two_faces_crash
     WAITERS_ARGS="--sessions 9500 --memory 256mb" suite mysql_waiters
+    WAITERS_ARGS="--sessions 9500 --memory 512mb" suite postgres_waiters
     LARGE_ARGS="--memory 256mb --megabytes 2500 --long 1000" suite large
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
@@ -179,7 +181,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -313,3 +313,25 @@ def request(*args):
         arg = arg if isinstance(arg, bytes) else str(arg).encode()
         parts.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
     return b"".join(parts)
+
+
+def status(server, name):
+    with open(f"/proc/{server.process.pid}/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
+
+
+def redis_ping(server):
+    with socket.create_connection(("127.0.0.1", server.port), 5) as wire:
+        wire.settimeout(5)
+        begun = time.monotonic()
+        wire.sendall(b"PING\r\n")
+        answer = wire.recv(100)
+        return answer.startswith(b"+PONG"), time.monotonic() - begun
+
+
+def until(condition, limit=60):
+    end = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > end:
+            return False
+    return True

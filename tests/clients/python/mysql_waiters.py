@@ -1,4 +1,4 @@
-"""A crowd of sessions waits, in SLEEP and for one row: all doors answer, KILL works, clients that leave and SIGTERM end every wait. `--sessions` says how many."""
+"""A crowd of sessions waits, in SLEEP, for one row, for one table and for one user-level lock: all doors answer, KILL works, clients that leave and SIGTERM end every wait. `--sessions` says how many."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ import time
 
 import pymysql
 
-from beluga import Server, Tally
+from beluga import Server, Tally, redis_ping, status, until
 from sql import ask
 
 tally = Tally()
@@ -80,20 +80,6 @@ class Crowd:
         self.leave(len(self.wires))
 
 
-def status(server, name):
-    with open(f"/proc/{server.process.pid}/status") as lines:
-        return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
-
-
-def redis_ping(server):
-    with socket.create_connection(("127.0.0.1", server.port), 5) as wire:
-        wire.settimeout(5)
-        begun = time.monotonic()
-        wire.sendall(b"PING\r\n")
-        answer = wire.recv(100)
-        return answer.startswith(b"+PONG"), time.monotonic() - begun
-
-
 def doors_answer(server, what, database=None):
     slowest = 0
     for _ in range(20):
@@ -104,14 +90,6 @@ def doors_answer(server, what, database=None):
             assert ask(wire, "select 1") == [[1]]
         slowest = max(slowest, time.monotonic() - begun)
     tally.check(f"{what}: all doors answer", slowest < 5, f"{slowest:.2f} s")
-
-
-def until(condition, limit=60):
-    end = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > end:
-            return False
-    return True
 
 
 def running(wire, text):
@@ -199,6 +177,40 @@ def row_waiters(count, memory):
         crowd.close()
 
 
+def table_waiters(count, memory):
+    """All wait for one table: readers, writers, LOCK TABLES, DDL and GET_LOCK."""
+    texts = ["select * from crowd.t", "update crowd.t set k = k + 1 where id = 1", "lock tables crowd.t read", "alter table crowd.t comment = 'x'", "select get_lock('one', 3600)"]
+    with Server("--memory", memory, "--max-connections", str(count + 200), mysql=True) as server:
+        holder = come(server)
+        ask(holder, "create database crowd")
+        ask(holder, "create table crowd.t (id int primary key, k int)")
+        ask(holder, "insert into crowd.t values (1, 0)")
+        crowd = Crowd(server, count, ["set lock_wait_timeout = 3600"])
+        threads = status(server, "Threads")
+        for text in texts:
+            ask(holder, "select get_lock('one', 0)")
+            ask(holder, "lock tables crowd.t write")
+            crowd.ask_all(text)
+            with contextlib.closing(come(server)) as boss:
+                tally.check(f"table, {text}: all wait", until(lambda: running(boss, text) == len(crowd.wires)))
+            tally.check(f"table, {text}: they keep no threads", status(server, "Threads") <= threads + 4, f"{threads}, {status(server, 'Threads')}")
+            doors_answer(server, f"table, {text}")
+            kills(server, crowd, text, f"table, {text}")
+            ask(holder, "unlock tables")
+            ask(holder, "do release_lock('one')")
+            if "get_lock" in text:
+                tally.check(f"table, {text}: one has it", until(lambda: len(crowd.answered()) == 1) and Crowd.read(crowd.answered()[0])[0] != 0xFF)
+            else:
+                good = sum(Crowd.read(wire)[0] != 0xFF for wire in crowd.wires)
+                tally.check(f"table, {text}: all others go on", good == len(crowd.wires), f"{good} of {len(crowd.wires)}")
+            crowd.close()
+            crowd = Crowd(server, count, ["set lock_wait_timeout = 3600"])
+        share = status(server, "RssAnon") / 1024 / int(memory.removesuffix("mb"))
+        tally.check("table: memory", share <= 1.1, f"{share:.2f} of the setting")
+        stops(server, "table")
+        crowd.close()
+
+
 def thread_waiters(memory):
     """A wait that cannot be suspended holds one of a bounded number of threads. Beyond the bound it fails, and other requests always have a thread."""
     with Server("--memory", memory, mysql=True) as server:
@@ -211,9 +223,8 @@ def thread_waiters(memory):
         ask(holder, "select * from crowd.t where id = 1 for update")
         for text, error in [
             ("select sleep(3600) from crowd.t", 1135),
-            ("select get_lock('one', 3600)", 1135),
+            ("select get_lock('one', 3600) from crowd.t limit 1", 1135),
             ("select a.id from crowd.t a join crowd.t b on a.id = b.id where a.id = 1 for update", 1205),
-            ("lock tables crowd.t write", 1135),
         ]:
             crowd = Crowd(server, 200, ["set lock_wait_timeout = 3600", "set innodb_lock_wait_timeout = 3600"])
             crowd.ask_all(text)
@@ -245,5 +256,6 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 sessions = min(arguments.sessions, limit - 300)
 sleepers(sessions, arguments.memory)
 row_waiters(sessions, arguments.memory)
+table_waiters(sessions, arguments.memory)
 thread_waiters(arguments.memory)
 tally.close()

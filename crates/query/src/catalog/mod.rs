@@ -15,7 +15,6 @@ pub mod foreign_graph;
 pub mod foreign_key;
 pub mod generated;
 mod load;
-pub mod metadata_lock;
 pub mod object_id;
 pub mod objects;
 pub mod pending;

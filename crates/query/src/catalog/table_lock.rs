@@ -1,28 +1,33 @@
-//! The table lock: who may read rows to lock them, write them, or keep others from it, in a table whose definition stays.
+//! The lock of a table: who reads, writes or changes it. Its eight modes are PostgreSQL's; MySQL calls two of them metadata locks.
 //!
 //! ```text
-//!                           RS   RE   SUE  S    SRE  E
-//!   RowShare                                         x       locks rows
-//!   RowExclusive                           x    x    x       writes rows
-//!   ShareUpdateExclusive              x    x    x    x       keeps itself single
-//!   Share                          x  x         x    x       keeps writers out: LOCK TABLES ... READ, and FLUSH TABLES WITH READ LOCK for all definitions
-//!   ShareRowExclusive              x  x    x    x    x
-//!   Exclusive                   x  x  x    x    x    x       lets plain reads through, which take no mode
+//!                           AS  RS  RE  SUE  S   SRE  E   AE
+//!   AccessShare                                           x    uses the table's definition: every statement
+//!   RowShare                                          x   x    locks rows
+//!   RowExclusive                             x    x   x   x    writes rows
+//!   ShareUpdateExclusive                x    x    x   x   x    keeps itself single
+//!   Share                           x   x         x   x   x    keeps writers out: LOCK TABLES ... READ
+//!   ShareRowExclusive               x   x    x    x   x   x    makes an index beside readers
+//!   Exclusive                   x   x   x    x    x   x   x    lets plain reads through
+//!   AccessExclusive         x   x   x   x    x    x   x   x    changes the definition
 //! ```
-//! Every holder has the metadata lock shared, so what excludes all use is the exclusive metadata lock. The two weak modes, which every statement takes that writes
-//! or locks rows, cost one atomic addition while nobody has or wants another mode. All other requests go through a queue: one is granted when no holder and no
-//! earlier request conflicts, but a session that holds the table in some mode goes before the requests, since they may wait for it (QU-11).
+//! The three weak modes, one of which every statement takes, cost one atomic addition while nobody has or wants another mode. All other requests go through a queue,
+//! in the order of their arrival. But a session whose own modes keep an earlier request from its lock goes before that request, which would wait for it.
+//! A request that waits is a ticket: whoever lets the lock go grants it, so a waiter needs no thread.
 //!
-//! Hard part: a weak request adds itself to the count and then looks for strong ones; a strong request announces itself and then looks at the counts. Both are
-//! additions to one word, so one of them sees the other.
+//! Hard part: a weak request adds itself to the count and then looks at the mark of the queue; a strong request sets the mark and then looks at the counts. Both
+//! change one word, so one of them sees the other.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait::{self, Reason};
+
+use crate::session::interrupts::Wake;
 
 /// How long a lock is waited for, and what ends the wait early.
 #[derive(Clone, Copy)]
@@ -31,13 +36,16 @@ pub struct Patience<'p> {
     pub is_interrupted: &'p dyn Fn() -> bool,
 }
 
+/// Of a request that does not wait.
+pub const NO_WAIT: Patience<'static> = Patience { wait: Duration::ZERO, is_interrupted: &|| false };
+
 pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 
 /// The interval in which a waiter rechecks its timeout and whether it was killed.
-pub(super) const STEP: Duration = Duration::from_millis(100);
+pub(crate) const STEP: Duration = Duration::from_millis(100);
 
 /// Returns the error with which a wait ends, if it ends.
-pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<Fault> {
+pub(crate) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<Fault> {
     if is_killed() {
         return Some(Fault::Interrupted);
     }
@@ -46,50 +54,53 @@ pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<F
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableMode {
+    AccessShare,
     RowShare,
     RowExclusive,
     ShareUpdateExclusive,
     Share,
     ShareRowExclusive,
     Exclusive,
+    AccessExclusive,
 }
 
-pub const TABLE_MODES: [TableMode; 6] = {
-    use TableMode::{Exclusive, RowExclusive, RowShare, Share, ShareRowExclusive, ShareUpdateExclusive};
-    [RowShare, RowExclusive, ShareUpdateExclusive, Share, ShareRowExclusive, Exclusive]
+use TableMode::{
+    AccessExclusive, AccessShare, Exclusive, RowExclusive, RowShare, Share, ShareRowExclusive, ShareUpdateExclusive,
 };
+
+pub const TABLE_MODES: [TableMode; 8] =
+    [AccessShare, RowShare, RowExclusive, ShareUpdateExclusive, Share, ShareRowExclusive, Exclusive, AccessExclusive];
+
+/// The modes that conflict with each, a bit for each mode.
+const CONFLICTS: [u8; TABLE_MODES.len()] =
+    [0b1000_0000, 0b1100_0000, 0b1111_0000, 0b1111_1000, 0b1110_1100, 0b1111_1100, 0b1111_1110, 0b1111_1111];
 
 impl TableMode {
     pub fn conflicts_with(self, other: TableMode) -> bool {
-        use TableMode::{Exclusive, RowExclusive, RowShare, Share};
-        let (weaker, stronger) = if self <= other { (self, other) } else { (other, self) };
-        match (weaker, stronger) {
-            (RowShare, stronger) => stronger == Exclusive,
-            (RowExclusive, stronger) => stronger >= Share,
-            (Share, Share) => false,
-            _ => true,
-        }
+        CONFLICTS[self as usize] & (1 << other as u8) != 0
     }
 
     fn is_weak(self) -> bool {
-        self <= TableMode::RowExclusive
+        self <= RowExclusive
     }
 
     /// Returns the unit of a weak mode's count in the word.
     fn unit(self) -> u64 {
-        if self == TableMode::RowShare { 1 } else { 1 << COUNT_BITS }
+        1 << (COUNT_BITS * self as u32)
     }
 }
 
-/// The word: how many hold RowShare, how many RowExclusive, and how many hold a strong mode or are in the queue.
-const COUNT_BITS: u32 = 24;
-const QUEUED: u64 = 1 << (2 * COUNT_BITS);
+/// The word: how many hold each weak mode, and whether a strong mode is held or a request waits.
+const COUNT_BITS: u32 = 20;
+const MARK: u64 = 1 << 63;
+
+const _: () = assert!(3 * COUNT_BITS < 63);
 
 fn weak_count(word: u64, mode: TableMode) -> u64 {
     (word / mode.unit()) & ((1 << COUNT_BITS) - 1)
 }
 
-/// The modes in which a session holds a table.
+/// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableModes(u8);
 
@@ -98,8 +109,16 @@ impl TableModes {
         self.0 |= 1 << mode as u8;
     }
 
+    pub fn add_all(&mut self, more: TableModes) {
+        self.0 |= more.0;
+    }
+
     pub fn has(self, mode: TableMode) -> bool {
         self.0 & (1 << mode as u8) != 0
+    }
+
+    pub fn conflict_with(self, mode: TableMode) -> bool {
+        self.0 & CONFLICTS[mode as usize] != 0
     }
 }
 
@@ -112,101 +131,168 @@ pub struct TableClaim {
     pub own: TableModes,
 }
 
-#[derive(Debug)]
-struct QueuedRequest {
-    ticket: u64,
-    owner: u64,
+/// A request that has waited, and may be granted by now.
+pub struct TableTicket {
+    claim: TableClaim,
     mode: TableMode,
+    answer: Mutex<TicketAnswer>,
+    granted: Condvar,
+}
+
+#[derive(Default)]
+struct TicketAnswer {
+    is_granted: bool,
+    wake: Option<Wake>,
+}
+
+impl TableTicket {
+    pub fn is_granted(&self) -> bool {
+        self.answer.lock().is_granted
+    }
+
+    /// Calls `wake` when the lock is granted; at once if it is.
+    pub fn wake_when_granted(&self, wake: Wake) {
+        let mut answer = self.answer.lock();
+        if !answer.is_granted {
+            answer.wake = Some(wake);
+            return;
+        }
+        drop(answer);
+        wake();
+    }
+
+    /// Blocks until the lock is granted, or for this long. The caller has announced the wait.
+    pub fn wait(&self, time: Duration) {
+        let answer = self.answer.lock();
+        if !answer.is_granted {
+            drop(self.granted.wait_timeout(answer, time));
+        }
+    }
+
+    fn grant(&self) -> Option<Wake> {
+        let mut answer = self.answer.lock();
+        answer.is_granted = true;
+        self.granted.notify_all();
+        answer.wake.take()
+    }
+}
+
+impl std::fmt::Debug for TableTicket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} of {}", self.mode, self.claim.owner)
+    }
 }
 
 #[derive(Debug, Default)]
 struct TableQueue {
     /// How many hold each strong mode.
     granted: [u64; TABLE_MODES.len()],
-    waiting: VecDeque<QueuedRequest>,
-    last: u64,
+    waiting: VecDeque<Arc<TableTicket>>,
+    /// How many wait for each mode.
+    wanted: [u64; TABLE_MODES.len()],
+}
+
+impl TableQueue {
+    fn wanted(&self) -> TableModes {
+        let mut modes = TableModes::default();
+        TABLE_MODES.into_iter().filter(|mode| self.wanted[*mode as usize] > 0).for_each(|mode| modes.add(mode));
+        modes
+    }
+
+    /// Returns the place of a new request, and the modes of those before it.
+    fn place(&self, own: TableModes) -> (usize, TableModes) {
+        let wanted = self.wanted();
+        if !TABLE_MODES.into_iter().any(|mode| wanted.has(mode) && own.conflict_with(mode)) {
+            return (self.waiting.len(), wanted);
+        }
+        let mut ahead = TableModes::default();
+        let place = self.waiting.iter().position(|waiting| {
+            let goes_first = own.conflict_with(waiting.mode);
+            if !goes_first {
+                ahead.add(waiting.mode);
+            }
+            goes_first
+        });
+        (place.unwrap_or(self.waiting.len()), ahead)
+    }
 }
 
 #[derive(Debug, Default)]
 pub struct TableLock {
     word: AtomicU64,
     queue: Mutex<TableQueue>,
-    moved: Condvar,
 }
 
 impl TableLock {
-    /// Acquires the lock in a mode that the session does not hold. Fails after the wait, when the session is interrupted, or if too many threads wait.
-    pub fn acquire(&self, mode: TableMode, claim: TableClaim, patience: Patience<'_>) -> Result<()> {
-        if self.try_acquire(mode) {
-            return Ok(());
-        }
-        let until = Instant::now() + patience.wait;
-        let mut queue = self.queue.lock();
-        self.word.fetch_add(QUEUED, Ordering::AcqRel);
-        queue.last += 1;
-        let ticket = queue.last;
-        queue.waiting.push_back(QueuedRequest { ticket, owner: claim.owner, mode });
-        let mut next_check = Instant::now();
-        let waited = loop {
-            if self.is_grantable(&queue, mode, (ticket, claim)) {
-                break Ok(());
-            }
-            let now = Instant::now();
-            let left = until.saturating_duration_since(now);
-            if now >= next_check || left.is_zero() {
-                // Without the mutex, because the search for deadlocks reads the queue.
-                drop(queue);
-                let end = gives_up(left, patience.is_interrupted);
-                queue = self.queue.lock();
-                next_check = now + STEP;
-                match end {
-                    Some(reason) => break Err(reason),
-                    None => continue,
-                }
-            }
-            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { break Err(Fault::TooManyWaits) };
-            queue = self.moved.wait_timeout(queue, left.min(next_check - now)).0;
-        };
-        queue.waiting.retain(|request| request.ticket != ticket);
-        match (&waited, mode.is_weak()) {
-            (Ok(()), false) => queue.granted[mode as usize] += 1,
-            // The count takes the place of the announcement.
-            (Ok(()), true) => drop(self.word.fetch_add(mode.unit().wrapping_sub(QUEUED), Ordering::AcqRel)),
-            (Err(_), _) => drop(self.word.fetch_sub(QUEUED, Ordering::AcqRel)),
-        }
-        self.moved.notify_all();
-        waited
-    }
-
-    /// Acquires a weak mode if nobody holds or wants a strong one.
-    pub fn try_acquire(&self, mode: TableMode) -> bool {
+    /// Takes a weak mode if nobody holds or wants a strong one.
+    pub fn try_weak(&self, mode: TableMode) -> bool {
         if !mode.is_weak() {
             return false;
         }
-        let is_free = self.word.fetch_add(mode.unit(), Ordering::AcqRel) < QUEUED;
+        let is_free = self.word.fetch_add(mode.unit(), Ordering::AcqRel) & MARK == 0;
         if !is_free {
             self.release_weak(mode);
         }
         is_free
     }
 
-    fn is_grantable(&self, queue: &TableQueue, mode: TableMode, (ticket, claim): (u64, TableClaim)) -> bool {
-        let word = self.word.load(Ordering::Acquire);
-        let others = |held: TableMode| {
-            let count = if held.is_weak() { weak_count(word, held) } else { queue.granted[held as usize] };
-            count > u64::from(claim.own.has(held))
+    /// Takes the lock in a mode that the session does not hold, or queues the request. `None`: it is taken.
+    pub fn request(&self, mode: TableMode, claim: TableClaim) -> Option<Arc<TableTicket>> {
+        if self.try_weak(mode) {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        self.word.fetch_or(MARK, Ordering::AcqRel);
+        let (at, ahead) = queue.place(claim.own);
+        let ticket = match ahead.conflict_with(mode) || self.is_kept(&queue, mode, claim.own) {
+            true => {
+                let (answer, granted) = (Mutex::default(), Condvar::default());
+                let ticket = Arc::new(TableTicket { claim, mode, answer, granted });
+                queue.waiting.insert(at, ticket.clone());
+                queue.wanted[mode as usize] += 1;
+                Some(ticket)
+            }
+            false => {
+                self.hold(&mut queue, mode);
+                None
+            }
         };
-        let is_held = TABLE_MODES.into_iter().any(|held| mode.conflicts_with(held) && others(held));
-        let goes_first = claim.own != TableModes::default();
-        let mut earlier = queue.waiting.iter().take_while(|request| request.ticket != ticket);
-        !is_held && (goes_first || !earlier.any(|request| request.mode.conflicts_with(mode)))
+        self.settle_mark(&queue);
+        ticket
     }
 
-    fn release_weak(&self, mode: TableMode) {
-        if self.word.fetch_sub(mode.unit(), Ordering::AcqRel) >= QUEUED {
-            let _queue = self.queue.lock();
-            self.moved.notify_all();
+    /// Acquires the lock, and blocks the thread as long as others keep it. Fails after the wait, when the session is interrupted, or if too many threads wait.
+    pub fn acquire(&self, mode: TableMode, claim: TableClaim, patience: Patience<'_>) -> Result<()> {
+        let Some(ticket) = self.request(mode, claim) else { return Ok(()) };
+        let until = Instant::now() + patience.wait;
+        self.wait(&ticket, until, patience.is_interrupted).inspect_err(|_| self.withdraw(&ticket))
+    }
+
+    /// Blocks until the ticket is granted. After an error the caller withdraws it.
+    pub fn wait(&self, ticket: &TableTicket, until: Instant, is_interrupted: &dyn Fn() -> bool) -> Result<()> {
+        while !ticket.is_granted() {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(fault) = gives_up(left, is_interrupted) {
+                return Err(fault);
+            }
+            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(Fault::TooManyWaits) };
+            ticket.wait(left.min(STEP));
         }
+        Ok(())
+    }
+
+    /// Ends a request, and gives back the lock if it was granted.
+    pub fn withdraw(&self, ticket: &Arc<TableTicket>) {
+        let mut queue = self.queue.lock();
+        let before = queue.waiting.len();
+        queue.waiting.retain(|waiting| !Arc::ptr_eq(waiting, ticket));
+        let was_waiting = queue.waiting.len() < before;
+        if !was_waiting {
+            drop(queue);
+            return self.release(ticket.mode);
+        }
+        queue.wanted[ticket.mode as usize] -= 1;
+        self.grant(queue);
     }
 
     pub fn release(&self, mode: TableMode) {
@@ -215,118 +301,73 @@ impl TableLock {
         }
         let mut queue = self.queue.lock();
         queue.granted[mode as usize] -= 1;
-        self.word.fetch_sub(QUEUED, Ordering::AcqRel);
-        self.moved.notify_all();
+        self.grant(queue);
     }
 
-    /// Returns the sessions whose requests stand before that of `owner` and conflict with it.
-    pub fn waits_behind(&self, owner: u64) -> Vec<u64> {
+    fn release_weak(&self, mode: TableMode) {
+        if self.word.fetch_sub(mode.unit(), Ordering::AcqRel) & MARK == 0 {
+            return;
+        }
         let queue = self.queue.lock();
-        let Some(own) = queue.waiting.iter().position(|request| request.owner == owner) else { return Vec::new() };
-        let mode = queue.waiting[own].mode;
-        let earlier = queue.waiting.iter().take(own).filter(|request| request.mode.conflicts_with(mode));
-        earlier.map(|request| request.owner).collect()
+        if queue.wanted().conflict_with(mode) {
+            self.grant(queue);
+        }
+    }
+
+    /// Returns the requests that wait: who asks for which mode, in the order of the queue.
+    pub fn waiting(&self) -> Vec<(TableClaim, TableMode)> {
+        self.queue.lock().waiting.iter().map(|ticket| (ticket.claim, ticket.mode)).collect()
+    }
+
+    fn hold(&self, queue: &mut TableQueue, mode: TableMode) {
+        match mode.is_weak() {
+            true => drop(self.word.fetch_add(mode.unit(), Ordering::AcqRel)),
+            false => queue.granted[mode as usize] += 1,
+        }
+    }
+
+    /// Returns whether others hold the lock in a mode that conflicts with this one.
+    fn is_kept(&self, queue: &TableQueue, mode: TableMode, own: TableModes) -> bool {
+        let word = self.word.load(Ordering::Acquire);
+        TABLE_MODES.into_iter().any(|held| {
+            let count = if held.is_weak() { weak_count(word, held) } else { queue.granted[held as usize] };
+            mode.conflicts_with(held) && count > u64::from(own.has(held))
+        })
+    }
+
+    /// Grants the lock to those that may have it now, and wakes them.
+    fn grant(&self, mut queue: stdx::sync::MutexGuard<'_, TableQueue>) {
+        let (mut ahead, mut refused) = (TableModes::default(), TableModes::default());
+        let (mut at, mut wakes) = (0, Vec::new());
+        while let Some(ticket) = queue.waiting.get(at).filter(|_| !ahead.has(AccessExclusive)).cloned() {
+            let (mode, own) = (ticket.mode, ticket.claim.own);
+            let is_stranger = own == TableModes::default();
+            let is_refused = (is_stranger && refused.has(mode)) || self.is_kept(&queue, mode, own);
+            if ahead.conflict_with(mode) || is_refused {
+                if is_stranger && is_refused {
+                    refused.add(mode);
+                }
+                ahead.add(mode);
+                at += 1;
+                continue;
+            }
+            queue.waiting.remove(at);
+            queue.wanted[mode as usize] -= 1;
+            self.hold(&mut queue, mode);
+            wakes.extend(ticket.grant());
+        }
+        self.settle_mark(&queue);
+        drop(queue);
+        wakes.iter().for_each(|wake| wake());
+    }
+
+    /// Lets weak requests pass the queue when nothing stands against them.
+    fn settle_mark(&self, queue: &TableQueue) {
+        if queue.waiting.is_empty() && queue.granted.iter().all(|count| *count == 0) {
+            self.word.fetch_and(!MARK, Ordering::AcqRel);
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::TableMode::*;
-    use super::*;
-
-    const SOON: Patience<'_> = Patience { wait: Duration::ZERO, is_interrupted: &|| false };
-    const LONG: Patience<'_> = Patience { wait: Duration::from_secs(60), is_interrupted: &|| false };
-
-    fn other() -> TableClaim {
-        TableClaim::default()
-    }
-
-    fn holding(modes: &[TableMode]) -> TableClaim {
-        let mut own = TableModes::default();
-        modes.iter().for_each(|mode| own.add(*mode));
-        TableClaim { owner: 0, own }
-    }
-
-    #[test]
-    fn modes_conflict_as_the_table_says() {
-        let table = ["     x", "   xxx", "  xxxx", " xx xx", " xxxxx", "xxxxxx"];
-        for (row, held) in table.iter().zip(TABLE_MODES) {
-            for (cell, wanted) in row.bytes().zip(TABLE_MODES) {
-                let lock = TableLock::default();
-                lock.acquire(held, other(), SOON).expect("nobody has it");
-                let taken = lock.acquire(wanted, other(), SOON);
-                assert_eq!(taken.is_err(), cell == b'x', "{held:?} {wanted:?}");
-                if taken.is_ok() {
-                    lock.release(wanted);
-                }
-                if held != wanted {
-                    lock.acquire(wanted, holding(&[held]), SOON).expect("a session does not exclude itself");
-                    lock.release(wanted);
-                }
-                lock.release(held);
-                assert_eq!(lock.word.load(Ordering::Relaxed), 0, "{held:?} {wanted:?}");
-            }
-        }
-    }
-
-    fn until(is_so: impl Fn() -> bool) {
-        while !is_so() {
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn requests_are_granted_in_their_order_but_a_holder_goes_first() {
-        let lock = TableLock::default();
-        lock.acquire(RowExclusive, other(), SOON).expect("nobody has it");
-        std::thread::scope(|scope| {
-            let waits = |owner, mode| {
-                let claim = TableClaim { owner, own: TableModes::default() };
-                let lock = &lock;
-                scope.spawn(move || lock.acquire(mode, claim, LONG))
-            };
-            let share = waits(1, Share);
-            until(|| lock.queue.lock().waiting.len() == 1);
-            let writer = waits(2, RowExclusive);
-            until(|| lock.queue.lock().waiting.len() == 2);
-            assert_eq!(lock.waits_behind(2), [1], "a new writer waits behind the share");
-            lock.acquire(RowShare, holding(&[RowExclusive]), SOON)
-                .expect("the holder does not wait behind those that wait for it");
-            lock.release(RowShare);
-            lock.release(RowExclusive);
-            share.join().unwrap().expect("it is granted");
-            assert_eq!(lock.queue.lock().waiting.len(), 1);
-            lock.release(Share);
-            writer.join().unwrap().expect("it is granted");
-        });
-        lock.release(RowExclusive);
-        assert_eq!(lock.word.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn the_search_may_read_the_queue_while_a_request_is_checked() {
-        let lock = TableLock::default();
-        lock.acquire(Share, other(), SOON).expect("nobody has it");
-        let claim = TableClaim { owner: 7, own: TableModes::default() };
-        let patience = Patience { wait: LONG.wait, is_interrupted: &|| lock.waits_behind(7).is_empty() };
-        assert_eq!(lock.acquire(RowExclusive, claim, patience), Err(Fault::Interrupted));
-    }
-
-    #[test]
-    fn a_request_that_ends_lets_those_behind_it_pass() {
-        let lock = TableLock::default();
-        lock.acquire(RowExclusive, other(), SOON).expect("nobody has it");
-        let is_killed = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let killed = || is_killed.load(Ordering::SeqCst);
-            let patience = Patience { wait: LONG.wait, is_interrupted: &killed };
-            scope.spawn(|| {
-                until(|| !lock.queue.lock().waiting.is_empty());
-                assert_eq!(lock.acquire(RowExclusive, other(), SOON), Err(Fault::LockTimeout));
-                is_killed.store(true, Ordering::SeqCst);
-            });
-            assert_eq!(lock.acquire(Exclusive, other(), patience), Err(Fault::Interrupted));
-        });
-        lock.acquire(RowExclusive, other(), SOON).expect("nobody wants more");
-    }
-}
+mod tests;

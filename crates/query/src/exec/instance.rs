@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use engine::Engine;
 
 use crate::catalog::Catalog;
-use crate::catalog::table_lock::TableLock;
+use crate::catalog::table_state::TableState;
 use crate::exec::spill::Spill;
 use crate::session::advisory_locks::AdvisoryLocks;
-use crate::session::deadlock::LockHolders;
+use crate::session::deadlock::{DeadlockSearch, LockHolders};
 use crate::session::registry::Registry;
 use datum::Result;
 
@@ -17,11 +17,12 @@ pub struct Instance {
     engine: Arc<Engine>,
     catalog: Catalog,
     /// Registers changes of definitions, and holds them off while a session reads all tables under one lock.
-    definitions: TableLock,
+    definitions: Arc<TableState>,
     /// The sessions of all dialects.
     sessions: Registry,
-    lock_holders: LockHolders,
-    advisory_locks: AdvisoryLocks,
+    lock_holders: Arc<LockHolders>,
+    advisory_locks: Arc<AdvisoryLocks>,
+    _search: DeadlockSearch,
     /// Unset: nothing is spilled, and a statement that would need more memory fails.
     spill: OnceLock<Arc<Spill>>,
 }
@@ -30,9 +31,17 @@ impl Instance {
     /// Loads the catalog. `system` are the names of schemas whose tables are computed. An error if the catalog is damaged or of an unknown version.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
-        let (definitions, sessions) = (TableLock::default(), Registry::default());
-        let (lock_holders, advisory_locks) = (LockHolders::default(), AdvisoryLocks::default());
-        Ok(Instance { engine, catalog, definitions, sessions, lock_holders, advisory_locks, spill: OnceLock::new() })
+        let (lock_holders, advisory_locks) = (Arc::default(), Arc::default());
+        Ok(Instance {
+            catalog,
+            definitions: Arc::default(),
+            sessions: Registry::default(),
+            _search: DeadlockSearch::start(&lock_holders, &advisory_locks, &engine),
+            engine,
+            lock_holders,
+            advisory_locks,
+            spill: OnceLock::new(),
+        })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -43,7 +52,7 @@ impl Instance {
         &self.catalog
     }
 
-    pub fn definitions(&self) -> &TableLock {
+    pub fn definitions(&self) -> &Arc<TableState> {
         &self.definitions
     }
 
@@ -51,7 +60,7 @@ impl Instance {
         &self.sessions
     }
 
-    /// Returns the sessions in the search for deadlocks of metadata locks.
+    /// Returns the sessions in the search for deadlocks.
     pub fn lock_holders(&self) -> &LockHolders {
         &self.lock_holders
     }

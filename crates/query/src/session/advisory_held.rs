@@ -14,15 +14,13 @@ use stdx::wait;
 
 use crate::exec::instance::Instance;
 use crate::session::advisory_locks::{AdvisoryLocks, AdvisoryMode, LockAnswer, LockName};
-use crate::session::deadlock::LockHolder;
+use crate::session::deadlock::{LockHolder, SessionWait};
 use crate::session::interrupts::Wake;
 
 static ADVISORY_LOCK: wait::Reason = wait::Reason::bounded("advisory lock");
 
-/// The first and the longest time between two searches for deadlocks. A waiter that blocks looks for a cancel request as often
-/// as the first.
+/// The interval in which a waiter that blocks looks for a cancel request.
 const STEP: Duration = Duration::from_millis(100);
-const STEP_MAX: Duration = Duration::from_secs(2);
 
 /// How long a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +44,6 @@ pub struct AdvisoryPatience<'c> {
     pub check: &'c dyn Fn() -> Result<()>,
 }
 
-struct AdvisoryWait {
-    until: Option<Instant>,
-    search_at: Instant,
-    step: Duration,
-    /// The last search has found a deadlock.
-    is_found: bool,
-}
-
 /// The advisory locks that a session holds (QU-50).
 pub struct AdvisoryHeld {
     instance: Arc<Instance>,
@@ -63,8 +53,9 @@ pub struct AdvisoryHeld {
     /// In the order in which they were first taken.
     transaction: Vec<(LockName, AdvisoryMode)>,
     of_transaction: HashSet<(LockName, AdvisoryMode)>,
-    waiting: Option<AdvisoryWait>,
-    /// The session in the search for deadlocks, if it takes part.
+    /// The end of the wait under way; `None` inside: without limit.
+    waiting: Option<Option<Instant>>,
+    /// The session in the search for deadlocks.
     search: Option<Arc<LockHolder>>,
 }
 
@@ -81,9 +72,9 @@ impl AdvisoryHeld {
         }
     }
 
-    /// Names the connection that holds the locks, and its part in the search for deadlocks.
-    pub fn own(&mut self, connection: u64, search: Option<Arc<LockHolder>>) {
-        (self.owner, self.search) = (connection, search);
+    /// Names the session that holds the locks.
+    pub fn own(&mut self, session: Arc<LockHolder>) {
+        (self.owner, self.search) = (session.connection(), Some(session));
     }
 
     fn locks(&self) -> &AdvisoryLocks {
@@ -138,18 +129,27 @@ impl AdvisoryHeld {
             false => self.holds(&(wanted.name.clone(), wanted.mode)) || self.begin_to_wait(wanted, patience)?,
         };
         if is_held {
-            self.waiting = None;
+            self.end_wait();
             self.note(wanted);
         }
         Ok(is_held)
+    }
+
+    /// Takes the wait out of the search. Returns whether there was one.
+    fn end_wait(&mut self) -> bool {
+        let has_waited = self.waiting.take().is_some();
+        if has_waited {
+            self.search.iter().for_each(|search| search.end_wait());
+        }
+        has_waited
     }
 
     fn begin_to_wait(&mut self, wanted: &WantedLock, patience: &AdvisoryPatience<'_>) -> Result<bool> {
         if self.locks().request(self.owner, &wanted.name, wanted.mode)? == LockAnswer::Granted {
             return Ok(true);
         }
-        let search_at = Instant::now() + STEP;
-        self.waiting = Some(AdvisoryWait { until: patience.until, search_at, step: STEP, is_found: false });
+        self.waiting = Some(patience.until);
+        self.search.iter().for_each(|search| search.begin_wait(SessionWait::Advisory));
         Ok(false)
     }
 
@@ -158,51 +158,41 @@ impl AdvisoryHeld {
             return Ok(true);
         }
         (patience.check)()?;
-        let now = Instant::now();
-        let Some(waiting) = &mut self.waiting else { return Ok(false) };
-        if waiting.until.is_some_and(|until| now >= until) {
+        if self.waiting.flatten().is_some_and(|until| Instant::now() >= until) {
             return Err(Fault::LockTimeout);
         }
-        if now < waiting.search_at {
-            return Ok(false);
+        match self.search.as_ref().is_some_and(|search| search.is_victim()) {
+            true => Err(Fault::Deadlock),
+            false => Ok(false),
         }
-        let was_found = waiting.is_found;
-        waiting.is_found = self.search.as_ref().is_some_and(|me| {
-            let withdraw = || self.instance.advisory_locks().withdraw(self.owner);
-            let waits = (&**self.instance.engine().rows(), self.instance.advisory_locks());
-            self.instance.lock_holders().search(me, was_found, waits, withdraw)
-        });
-        if was_found && waiting.is_found {
-            return Err(Fault::Deadlock);
-        }
-        waiting.step = if waiting.is_found { STEP } else { (waiting.step * 2).min(STEP_MAX) };
-        waiting.search_at = now + waiting.step;
-        Ok(false)
     }
 
-    /// Returns the latest time at which the wait must be attempted again; `None` if there is no wait.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Returns the latest time at which the wait must be attempted again; `None` if there is no such time.
     pub fn attempt_at(&self) -> Option<Instant> {
-        let waiting = self.waiting.as_ref()?;
-        Some(waiting.until.map_or(waiting.search_at, |until| until.min(waiting.search_at)))
+        self.waiting.flatten()
     }
 
-    /// Calls `wake` when the awaited lock is granted. Returns false if the session waits for none.
-    pub fn wake_when_granted(&self, wake: Wake) -> bool {
-        let waits = self.waiting.is_some();
-        if waits {
+    /// Calls `wake` when the awaited lock is granted, or the wait is to end. Does nothing if the session waits for none.
+    pub fn wake_when_over(&self, wake: Wake) {
+        if self.is_waiting() {
+            self.search.iter().for_each(|search| search.wake_when_chosen(wake.clone()));
             self.locks().wake_when_granted(self.owner, wake);
         }
-        waits
     }
 
-    /// Returns whether the session waits for a lock that has been granted.
-    pub fn is_granted(&self) -> bool {
-        self.waiting.is_some() && self.locks().is_granted(self.owner)
+    /// Returns whether the session waits for a lock, and the wait is over: the lock is granted, or part of a deadlock.
+    pub fn is_over(&self) -> bool {
+        self.is_waiting()
+            && (self.locks().is_granted(self.owner) || self.search.as_ref().is_some_and(|search| search.is_victim()))
     }
 
     /// Ends the wait, if there is one, without the lock.
     pub fn withdraw(&mut self) {
-        if self.waiting.take().is_some() {
+        if self.end_wait() {
             self.locks().withdraw(self.owner);
         }
     }

@@ -5,7 +5,8 @@
 //! of their arrival, but a session that holds the lock already goes before those that wait for it.
 //!
 //! Hard part: deadlocks. A request that closes a cycle of waits for advisory locks fails at once. A cycle that leads through
-//! metadata locks or rows is found by the search of `deadlock`, for which `blockers` gives the edges.
+//! locks of tables or rows is found by the search of `deadlock`, for which `waits` gives the edges. Thousands may wait for one
+//! lock, so whoever waits behind others counts as waiting for the holders for which they wait.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -43,6 +44,13 @@ pub struct ListedLock {
     pub waits_since: Option<SystemTime>,
 }
 
+/// Sessions that wait for the same others.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AdvisoryWaits {
+    pub waiters: Vec<u64>,
+    pub blockers: Vec<u64>,
+}
+
 #[derive(Debug, Default)]
 pub struct AdvisoryLocks {
     state: Mutex<AdvisoryState>,
@@ -63,7 +71,7 @@ struct AdvisoryLock {
     exclusive: Option<u64>,
     shared: BTreeSet<u64>,
     /// The sessions that wait, in the order in which they are granted the lock.
-    queue: VecDeque<u64>,
+    queue: VecDeque<(u64, AdvisoryMode)>,
 }
 
 struct LockRequest {
@@ -109,15 +117,11 @@ impl AdvisoryLock {
 }
 
 impl AdvisoryState {
-    fn mode_of(&self, waiter: u64) -> AdvisoryMode {
-        self.requests.get(&waiter).map_or(AdvisoryMode::Exclusive, |request| request.mode)
-    }
-
     /// Returns whether the lock can be held at once: no holder conflicts, and nobody who waits.
     fn is_free(&self, session: u64, name: &[u8], mode: AdvisoryMode) -> bool {
         self.locks.get(name).is_none_or(|lock| {
             lock.conflicting(session, mode).next().is_none()
-                && !lock.queue.iter().any(|waiter| self.mode_of(*waiter).conflicts(mode))
+                && !lock.queue.iter().any(|(_, waiting)| waiting.conflicts(mode))
         })
     }
 
@@ -136,15 +140,28 @@ impl AdvisoryState {
             return Vec::new();
         };
         let Some(lock) = self.locks.get(&request.name) else { return Vec::new() };
-        let before = lock.queue.iter().copied().take_while(|waiter| *waiter != session);
-        let before = before.filter(|waiter| self.mode_of(*waiter).conflicts(request.mode));
+        let before = lock.queue.iter().take_while(|(waiter, _)| *waiter != session);
+        let before = before.filter(|(_, mode)| mode.conflicts(request.mode)).map(|(waiter, _)| *waiter);
         lock.conflicting(session, request.mode).chain(before).collect()
+    }
+
+    /// Returns the holders for whom this session waits, be it behind other requests.
+    fn holders_in_the_way(&self, session: u64) -> Vec<u64> {
+        let Some(request) = self.requests.get(&session).filter(|request| !request.is_granted) else {
+            return Vec::new();
+        };
+        let Some(lock) = self.locks.get(&request.name) else { return Vec::new() };
+        let mut before = lock.queue.iter().take_while(|(waiter, _)| *waiter != session);
+        let is_exclusive =
+            request.mode == AdvisoryMode::Exclusive || before.any(|(_, waiting)| *waiting == AdvisoryMode::Exclusive);
+        let mode = if is_exclusive { AdvisoryMode::Exclusive } else { AdvisoryMode::Shared };
+        lock.conflicting(session, mode).collect()
     }
 
     fn leads_back(&self, session: u64) -> bool {
         let (mut met, mut rest) = (BTreeSet::new(), vec![session]);
         while let Some(at) = rest.pop() {
-            for next in self.blockers(at) {
+            for next in self.holders_in_the_way(at) {
                 if next == session {
                     return true;
                 }
@@ -160,7 +177,7 @@ impl AdvisoryState {
     fn grant(&mut self, name: &[u8]) -> bool {
         let mut has_granted = false;
         while let Some(lock) = self.locks.get_mut(name) {
-            let Some(&next) = lock.queue.front() else {
+            let Some(&(next, _)) = lock.queue.front() else {
                 if lock.exclusive.is_none() && lock.shared.is_empty() {
                     self.locks.remove(name);
                 }
@@ -174,6 +191,7 @@ impl AdvisoryState {
             lock.hold(next, request.mode);
             request.is_granted = true;
             has_granted = true;
+            // A waker only puts its connection into a queue.
             request.wake.iter().for_each(|wake| wake());
         }
         has_granted
@@ -216,8 +234,8 @@ impl AdvisoryLocks {
         state.requests.insert(session, request);
         let lock = state.locks.entry(name.into()).or_default();
         match lock.is_held_by(session) {
-            true => lock.queue.push_front(session),
-            false => lock.queue.push_back(session),
+            true => lock.queue.push_front((session, mode)),
+            false => lock.queue.push_back((session, mode)),
         }
         if state.leads_back(session) {
             Self::withdraw_from(&mut state, session);
@@ -280,7 +298,7 @@ impl AdvisoryLocks {
             false => {
                 state.count -= 1;
                 if let Some(lock) = state.locks.get_mut(&request.name) {
-                    lock.queue.retain(|waiter| *waiter != session);
+                    lock.queue.retain(|(waiter, _)| *waiter != session);
                 }
             }
         }
@@ -303,6 +321,35 @@ impl AdvisoryLocks {
     /// Returns the sessions for which this one waits.
     pub fn blockers(&self, session: u64) -> Vec<u64> {
         self.state.lock().blockers(session)
+    }
+
+    /// Returns who waits for whom, be it behind other requests.
+    pub fn waits(&self) -> Vec<AdvisoryWaits> {
+        let state = self.state.lock();
+        let mut all = Vec::new();
+        for lock in state.locks.values().filter(|lock| !lock.queue.is_empty()) {
+            let (mut behind_shared, mut behind_exclusive) = (Vec::new(), Vec::new());
+            let mut is_exclusive = false;
+            for (waiter, mode) in &lock.queue {
+                is_exclusive |= *mode == AdvisoryMode::Exclusive;
+                let mode = if is_exclusive { AdvisoryMode::Exclusive } else { AdvisoryMode::Shared };
+                if lock.is_held_by(*waiter) {
+                    // Its own lock is not in its way.
+                    let blockers = lock.conflicting(*waiter, mode).collect();
+                    all.push(AdvisoryWaits { waiters: vec![*waiter], blockers });
+                } else if is_exclusive {
+                    behind_shared.push(*waiter);
+                } else {
+                    behind_exclusive.push(*waiter);
+                }
+            }
+            let groups = [(behind_shared, AdvisoryMode::Exclusive), (behind_exclusive, AdvisoryMode::Shared)];
+            for (waiters, mode) in groups.into_iter().filter(|(waiters, _)| !waiters.is_empty()) {
+                // No session has the number 0.
+                all.push(AdvisoryWaits { waiters, blockers: lock.conflicting(0, mode).collect() });
+            }
+        }
+        all
     }
 
     /// Returns all locks that are held or waited for.

@@ -15,14 +15,14 @@ use engine::rows::{CATALOG, Isolation};
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table::Table;
-use crate::catalog::table_lock::{TableClaim, TableMode};
+use crate::catalog::table_lock::TableMode;
 use crate::catalog::table_state::TableState;
 use crate::catalog::{Snapshot, Writing};
 use crate::engine_fault::engine_fault;
 use crate::exec::host::Host;
 use crate::exec::instance::Instance;
 use crate::key_form::KeyForm;
-use crate::session::metadata_locks::{ExclusiveLock, Patience};
+use crate::session::metadata_locks::{ApartLock, Patience};
 use crate::session::transaction::SessionCore;
 
 /// The tables that a statement changes, and those tied to them by existing or new constraints.
@@ -55,15 +55,6 @@ impl RelatedTables {
     }
 }
 
-/// A registered change of definitions. Dropping it ends the change.
-pub struct Defining(Arc<Instance>);
-
-impl Drop for Defining {
-    fn drop(&mut self) {
-        self.0.definitions().release(TableMode::RowExclusive);
-    }
-}
-
 /// The waits of a change of definitions.
 #[derive(Clone, Copy)]
 pub struct Waits<'p> {
@@ -73,10 +64,9 @@ pub struct Waits<'p> {
 }
 
 impl SessionCore {
-    /// Registers a change of definitions. Waits while another session reads all tables under one lock.
-    pub fn admit_definition(&self, patience: Patience<'_>) -> Result<Defining> {
-        self.instance.definitions().acquire(TableMode::RowExclusive, TableClaim::default(), patience)?;
-        Ok(Defining(self.instance.clone()))
+    /// Registers a change of definitions until the lock is dropped. Waits while another session reads all tables under one lock.
+    pub fn admit_definition(&self, patience: Patience<'_>) -> Result<ApartLock> {
+        self.locks.take_definitions(self.instance.definitions(), TableMode::RowExclusive, patience)
     }
 
     /// Takes exclusive metadata locks for a change, and begins it. `needs` finds the tables in definitions, first in
@@ -89,23 +79,23 @@ impl SessionCore {
         waits: Waits<'_>,
         needs: impl Fn(&Snapshot) -> Result<RelatedTables, E>,
         to_lock: impl FnOnce(&RelatedTables) -> Result<Vec<Arc<Table>>, E>,
-    ) -> Result<Option<(Vec<ExclusiveLock>, Writing<'i>)>, E> {
+    ) -> Result<Option<(Vec<ApartLock>, Writing<'i>)>, E> {
         let related = needs(seen)?;
         self.wait_for_losers(&related.changed, waits.rows)?;
         let locks = self.locks.exclusive(&to_lock(&related)?, waits.metadata)?;
+        self.locks.suspend(false);
         let writing = instance.catalog().write()?;
         let now = needs(&writing.snapshot)?;
         let is_locked = now.all().all(|table| related.all().any(|known| known.id == table.id));
         Ok(is_locked.then_some((locks, writing)))
     }
 
-    /// Takes, to the end of the transaction, the exclusive metadata locks of the tables that `needs` finds in these
-    /// definitions. Definitions may have changed during a wait: the caller asks again with those from then, and is done
+    /// Takes, to the end of the transaction, locks of the tables that `needs` finds in these definitions. Definitions may have changed during a wait: the caller asks again with those from then, and is done
     /// when `needs` finds no other tables.
-    pub fn lock_definitions(&mut self, related: &RelatedTables, waits: Waits<'_>) -> Result<()> {
+    pub fn lock_definitions(&self, related: &RelatedTables, mode: TableMode, waits: Waits<'_>) -> Result<()> {
         self.wait_for_losers(&related.changed, waits.rows)?;
         let tables: Vec<Arc<Table>> = related.all().cloned().collect();
-        self.locks.exclude(&tables, waits.metadata)
+        self.locks.exclude(&tables, mode, waits.metadata)
     }
 
     /// Returns the definitions that the session sees, without its temporary tables: those published, and over them the
@@ -132,6 +122,7 @@ impl SessionCore {
         seen: &Snapshot,
         temporary: bool,
     ) -> Result<Writing<'i>> {
+        self.locks.suspend(false);
         let txn = host.txn.take().ok_or_else(|| Fault::corrupt("a change of definitions without a transaction"))?;
         if temporary {
             self.temporary.begin_change();

@@ -23,3 +23,4 @@ pub mod statement;
 pub mod suspension;
 pub mod temporary;
 pub mod transaction;
+mod wait_graph;

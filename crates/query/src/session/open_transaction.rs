@@ -24,6 +24,8 @@ pub struct OpenTransaction {
     traits: AtomicU32,
     /// The rows that the session had changed before it.
     changed: AtomicU64,
+    /// Twice the number of the session's transactions so far, plus one while one is under way.
+    number: AtomicU64,
 }
 
 /// The open transaction at one moment.
@@ -39,7 +41,21 @@ pub struct OpenTransactionNow {
 impl OpenTransaction {
     pub fn new(origin: Instant) -> OpenTransaction {
         let (since, traits, changed) = (AtomicU64::new(0), AtomicU32::new(0), AtomicU64::new(0));
-        OpenTransaction { activity: Arc::default(), origin, since, traits, changed }
+        OpenTransaction { activity: Arc::default(), origin, since, traits, changed, number: AtomicU64::new(0) }
+    }
+
+    /// Gives the transaction under way its number, though it may have used nothing yet.
+    pub fn count(&self) {
+        let number = self.number.load(Ordering::Relaxed);
+        if number.is_multiple_of(2) {
+            self.number.store(number + 3, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of the session's transactions so far, and whether one is under way.
+    pub fn number(&self) -> (u64, bool) {
+        let number = self.number.load(Ordering::Relaxed);
+        (number / 2, number % 2 == 1)
     }
 
     /// Publishes the beginning of a transaction. `changes` counts the rows that the session has changed so far.
@@ -48,6 +64,7 @@ impl OpenTransaction {
         self.traits.store(level * ISOLATION + u32::from(is_read_only), Ordering::Relaxed);
         self.changed.store(changes, Ordering::Relaxed);
         let since = at.saturating_duration_since(self.origin).as_micros() as u64 + 1;
+        self.count();
         self.since.store(since, Ordering::Release);
     }
 
@@ -58,6 +75,7 @@ impl OpenTransaction {
 
     pub fn end(&self) {
         self.since.store(0, Ordering::Release);
+        self.number.store(self.number.load(Ordering::Relaxed) & !1, Ordering::Relaxed);
     }
 
     /// Returns the start of the open transaction.
@@ -100,5 +118,9 @@ mod tests {
             open.end();
             assert!(open.now(8).is_none());
         }
+        assert_eq!(open.number(), (4, false));
+        open.count();
+        open.begin(began, Isolation::ReadCommitted, false, 0);
+        assert_eq!(open.number(), (5, true), "it is one transaction from its number to its end");
     }
 }

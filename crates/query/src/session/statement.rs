@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::catalog::table::Table;
+use crate::catalog::table_lock::TableMode;
 use crate::catalog::view::View;
 use crate::exec::change::is_of_one_table;
 use crate::nodes::change::{Delete, Insert, Merge, Returning, Target, Update};
@@ -163,7 +164,7 @@ pub struct Bindings {
 impl Bindings {
     /// Returns whether tables, views and statistics are those of the binding.
     pub fn are_current(&self) -> bool {
-        self.locked.iter().all(|table| table.live.version.load(Ordering::Acquire) == table.version)
+        self.locked.iter().all(|table| table.live.is_current(table.version))
             && self
                 .planned_with
                 .iter()
@@ -211,6 +212,21 @@ impl<L> BoundStatement<L> {
             only_sleeps,
             effects,
         }
+    }
+
+    /// Returns the tables whose locks the plan needs, each with its mode.
+    pub fn tables_with_modes(&self) -> impl Iterator<Item = (&Arc<Table>, TableMode)> {
+        self.bindings.locked.iter().map(|table| {
+            let is_in = |tables: &[Arc<Table>]| tables.iter().any(|known| known.id == table.id);
+            let mode = if is_in(&self.written) {
+                TableMode::RowExclusive
+            } else if is_in(&self.row_locked) {
+                TableMode::RowShare
+            } else {
+                TableMode::AccessShare
+            };
+            (table, mode)
+        })
     }
 
     /// Returns the row-finding part of a change as a query: `None` for a change without one, or of a single table. It locks like the change, but changes nothing.

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   run ─► suspended ─► register(wake) ─► (parked, no thread) ─► wake ─► is the wait over? ─► run again, or suspended again
-//!                                           page read · sleep over · row free or timed out · cancel · client gone · server stops
+//!                                           page read · sleep over · row free or timed out · lock granted · deadlock · cancel · client gone · server stops
 //! ```
-//! Hard part: a resumed statement restarts its plan. QU-33: a statement suspends only before it has had an effect: no row is sent, none is changed (the transaction checks that), and its plan is restartable
+//! Hard part: a resumed statement restarts its plan; one that waits for the lock of a table, which comes before the plan, is restarted as a whole by its dialect. QU-33: a statement suspends only before it has had an effect: no row is sent, none is changed (the transaction checks that), and its plan is restartable
 //! (`plan::restartable`) or does nothing but sleep. Effects before the plan ran stay: metadata locks are held, the transaction has its snapshot.
 //!
 //! A row-lock wait keeps its place in the lock queue while the statement is suspended, and its timeout counts from the first wait. Completed sleeps keep their results (`nodes::context::Sleeps`).
@@ -18,6 +18,7 @@ use engine::rows::ReadMode;
 use crate::exec::host::Host;
 use crate::nodes::context::EvalContext;
 use crate::session::interrupts::{Interrupts, Wake};
+use crate::session::metadata_locks::MetadataLocks;
 use crate::session::statement::BoundStatement;
 
 /// The number of suspensions for pages before the statement blocks instead. A page may be evicted before the statement resumes, and a plan that reads much would restart too often.
@@ -39,8 +40,16 @@ pub struct Suspension<L> {
 }
 
 struct Suspended<L> {
-    statement: Arc<BoundStatement<L>>,
+    /// `None`: it waits for the lock of a table, and has yet to take its plan.
+    statement: Option<Arc<BoundStatement<L>>>,
     awaits: Awaits,
+}
+
+/// What wakes a suspended statement, besides time.
+pub struct WakeSources<'s> {
+    pub interrupts: &'s Interrupts,
+    pub locks: &'s MetadataLocks,
+    pub engine: &'s Engine,
 }
 
 /// The event for which a statement is suspended.
@@ -51,6 +60,8 @@ pub enum Awaits {
     Time(Option<Instant>),
     /// A row lock, until its timeout.
     Row(Instant),
+    /// The lock of a table, until its timeout.
+    Table(Instant),
 }
 
 /// The latest time at which a suspended statement is resumed.
@@ -121,7 +132,13 @@ impl<L> Suspension<L> {
             (None, None) => Awaits::Pages,
         };
         self.pages_left -= u8::from(awaits == Awaits::Pages);
-        self.suspended = Some(Suspended { statement: statement.clone(), awaits });
+        self.suspended = Some(Suspended { statement: Some(statement.clone()), awaits });
+        self.has_suspended = true;
+    }
+
+    /// Suspends the statement, which has ended with `Fault::Suspended` because it waits for the lock of a table.
+    pub fn suspend_for_table(&mut self, until: Instant) {
+        self.suspended = Some(Suspended { statement: None, awaits: Awaits::Table(until) });
         self.has_suspended = true;
     }
 
@@ -131,14 +148,8 @@ impl<L> Suspension<L> {
     }
 
     /// Registers `wake` for the suspended statement. The caller also resumes it at the time returned. Without a suspended statement `wake` is called at once.
-    pub fn register(
-        &self,
-        wake: Wake,
-        interrupts: &Interrupts,
-        engine: &Engine,
-        host: &mut Host,
-        deadline: Option<Instant>,
-    ) -> Ready {
+    pub fn register(&self, wake: Wake, sources: &WakeSources<'_>, host: &mut Host, deadline: Option<Instant>) -> Ready {
+        let WakeSources { interrupts, locks, engine } = sources;
         let until = match self.awaits() {
             None => {
                 wake();
@@ -151,8 +162,13 @@ impl<L> Suspension<L> {
             }
             Some(Awaits::Time(until)) => {
                 interrupts.suspend(wake.clone());
-                host.advisory.wake_when_granted(wake);
+                host.advisory.wake_when_over(wake);
                 until
+            }
+            Some(Awaits::Table(until)) => {
+                interrupts.suspend(wake.clone());
+                locks.park(wake);
+                Some(until)
             }
             Some(Awaits::Row(until)) => {
                 interrupts.suspend(wake.clone());
@@ -167,27 +183,29 @@ impl<L> Suspension<L> {
     }
 
     /// Returns whether the suspended statement must run again: its event has come, or it was interrupted, or it is late.
-    pub fn is_wait_over(&self, interrupts: &Interrupts, host: &Host, deadline: Option<Instant>) -> bool {
+    pub fn is_wait_over(&self, sources: &WakeSources<'_>, host: &Host, deadline: Option<Instant>) -> bool {
         let now = Instant::now();
-        interrupts.is_interrupted()
+        sources.interrupts.is_interrupted()
             || deadline.is_some_and(|deadline| now >= deadline)
             || match self.awaits() {
                 None | Some(Awaits::Pages) => true,
-                Some(Awaits::Time(until)) => until.is_some_and(|until| now >= until) || host.advisory.is_granted(),
+                Some(Awaits::Time(until)) => until.is_some_and(|until| now >= until) || host.advisory.is_over(),
+                Some(Awaits::Table(until)) => now >= until || sources.locks.is_ready(),
                 Some(Awaits::Row(until)) => now >= until || host.txn.as_ref().is_none_or(|txn| txn.is_ready()),
             }
     }
 
     /// Takes the suspended statement out, to be run again or forgotten.
-    pub fn take(&mut self) -> Option<(Arc<BoundStatement<L>>, Awaits)> {
+    pub fn take(&mut self) -> Option<(Option<Arc<BoundStatement<L>>>, Awaits)> {
         self.suspended.take().map(|Suspended { statement, awaits }| (statement, awaits))
     }
 
     /// Drops all that a statement has kept which may have been suspended: its waker, its sleeps, its places in lock queues.
-    pub fn end(&mut self, interrupts: &Interrupts, ctx: &mut EvalContext) {
+    pub fn end(&mut self, interrupts: &Interrupts, locks: &MetadataLocks, ctx: &mut EvalContext) {
         if std::mem::take(&mut self.has_suspended) {
             interrupts.resumed();
         }
+        locks.end_suspension();
         ctx.sleeps.clear();
         let host = crate::exec::host::host(ctx);
         host.advisory.withdraw();

@@ -76,7 +76,6 @@ impl Default for SessionTransaction {
 struct SessionPoint {
     rows: Savepoint,
     definitions: PendingPoint,
-    exclusive_locks: usize,
     table_locks: usize,
     advisory_locks: usize,
     /// `None`: temporary tables are not part of the session's transactions so far.
@@ -111,12 +110,14 @@ pub struct Beginning {
 }
 
 impl SessionCore {
-    pub fn new(instance: Arc<Instance>, open: Arc<OpenTransaction>, cancel: Cancel) -> SessionCore {
+    /// Makes the state of the session of a connection.
+    pub fn new(instance: Arc<Instance>, connection: u64, open: Arc<OpenTransaction>, cancel: Cancel) -> SessionCore {
+        let locks = MetadataLocks::new(instance.lock_holders().join(connection, open.clone()));
         SessionCore {
             instance,
             open,
             transaction: SessionTransaction::default(),
-            locks: MetadataLocks::default(),
+            locks,
             temporary: TemporaryTables::default(),
             pending: Pending::default(),
             lent: Lent::default(),
@@ -201,8 +202,7 @@ impl SessionCore {
         let point = SessionPoint {
             rows: host.txn()?.savepoint(),
             definitions: self.pending.point(),
-            exclusive_locks: self.locks.exclusive_count(),
-            table_locks: self.locks.mode_count(),
+            table_locks: self.locks.held_count(),
             advisory_locks: host.advisory.point(),
             temporary: self.temporary.is_transactional().then(|| self.temporary.point()),
         };
@@ -233,11 +233,9 @@ impl SessionCore {
             Some(point) => self.temporary.undo_to(point),
             None => self.temporary.undo_all(),
         }
-        // Behind the undo of what they have kept to the session.
-        self.locks.release_exclusive_from(point.exclusive_locks);
     }
 
-    /// Does the same, and gives back the table locks that were taken since, and the row locks, but for those of rows that were changed since.
+    /// Does the same, and gives back the locks of tables that were taken since, and the row locks, but for those of rows that were changed since.
     pub fn roll_back_to_and_unlock(
         &mut self,
         host: &mut Host,
@@ -248,7 +246,8 @@ impl SessionCore {
         self.transaction.savepoints.truncate(position + 1);
         host.txn()?.rollback_to_and_unlock(point.rows, progress).map_err(engine_fault)?;
         self.undo_definitions_to(&point);
-        self.locks.unlock_from(point.table_locks);
+        // Behind the undo of what they have kept to the session.
+        self.locks.release_from(point.table_locks);
         host.advisory.release_from(point.advisory_locks);
         Ok(())
     }

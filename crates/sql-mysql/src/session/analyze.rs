@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datum::Fault;
@@ -22,6 +21,8 @@ use crate::value::Value;
 use query::catalog::sampling::{self, Effort, QUICK, THOROUGH};
 use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
 use query::catalog::table::Table;
+use query::catalog::table_lock::{NO_WAIT, TableClaim, TableMode};
+use query::session::metadata_locks::Patience;
 
 /// Statistics of smaller tables are not persisted; they are sampled again after a restart.
 const KEPT_ROWS: u64 = 2000;
@@ -35,7 +36,7 @@ struct Gatherer<'t> {
 impl Drop for Gatherer<'_> {
     fn drop(&mut self) {
         if self.is_inside {
-            self.table.live.metadata_lock.release_shared();
+            self.table.live.table_lock.release(TableMode::AccessShare);
         }
         self.table.live.give_up();
     }
@@ -61,8 +62,8 @@ impl Session {
         }
         let mut gatherer = Gatherer { table, is_inside: false };
         // Does not wait: a concurrent change of the definition invalidates the plan anyway.
-        gatherer.is_inside = live.metadata_lock.acquire_shared(Duration::ZERO, &|| false).is_ok();
-        if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
+        gatherer.is_inside = live.table_lock.acquire(TableMode::AccessShare, TableClaim::default(), NO_WAIT).is_ok();
+        if !gatherer.is_inside || !live.is_current(table.version) {
             return;
         }
         if let Ok(statistics) = self.gather(table, QUICK) {
@@ -149,13 +150,16 @@ impl Session {
             self.look_up()?;
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut gatherer = Gatherer { table, is_inside: false };
-        if self.core.locks.explicit_lock(table).is_none() {
-            let handle = self.handle.clone();
-            table.live.metadata_lock.acquire_shared(self.mdl_wait(), &|| handle.is_interrupted())?;
-            gatherer.is_inside = true;
-        }
-        if table.live.version.load(Ordering::Acquire) != table.version {
+        let _gatherer = Gatherer { table, is_inside: false };
+        let (wait, handle) = (self.mdl_wait(), self.handle.clone());
+        let _used = match self.core.locks.explicit_lock(table) {
+            None => {
+                let patience = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
+                Some(self.core.locks.use_apart(table, patience)?)
+            }
+            Some(_) => None,
+        };
+        if !table.live.is_current(table.version) {
             return Err(error::TABLE_DEF_CHANGED.bare());
         }
         let statistics = make(self)?;

@@ -17,7 +17,11 @@ impl Session {
     /// Executes a command. The statement's spans refer to `text`.
     pub(super) fn command(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
         if let Some(count) = count::of_statement(statement) {
-            self.handle.counts.add(count);
+            self.count_once(count);
+        }
+        if let Statement::Maintain { .. } = statement {
+            // Each table is done before the next is waited for, and an error is a row of the result.
+            self.core.locks.suspend(false);
         }
         let mut _defining = None;
         if statement.commits_implicitly() {
@@ -92,7 +96,7 @@ impl Session {
             Statement::LockTables(tables) => self.lock_named(tables),
             Statement::LockAll => self.lock_all(),
             Statement::UnlockTables => {
-                if !self.locked.is_all && !self.core.locks.explicit().is_empty() {
+                if !self.locked.is_all && self.core.locks.has_explicit() {
                     self.commit()?;
                 }
                 self.unlock_tables();

@@ -22,7 +22,7 @@ use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 use query::key_form::KeyForm;
 use query::session::definitions::{self, RelatedTables, Waits, referring};
-use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::metadata_locks::{ApartLock, Patience};
 
 /// A foreign key as declared. Without a name it gets one; without a schema its parent is in the child's schema.
 pub(super) struct Wanted {
@@ -287,7 +287,7 @@ impl Session {
         &mut self,
         db: &'c Database,
         needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
-    ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
+    ) -> Result<(Vec<ApartLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
             let (wait, handle) = (self.mdl_wait(), &self.handle);

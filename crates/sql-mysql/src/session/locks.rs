@@ -1,7 +1,7 @@
 //! LOCK TABLES and FLUSH TABLES WITH READ LOCK.
 //!
-//! READ takes a shared metadata lock and a table read lock (`catalog::table_lock`), which keeps writers out of the rows.
-//! WRITE takes an exclusive metadata lock. No lock is held while another is waited for, so two of these statements
+//! READ takes the table's lock (`catalog::table_lock`) in mode Share, which keeps writers out of the rows. WRITE takes it
+//! in mode AccessExclusive. No lock is held while another is waited for, so two of these statements
 //! never deadlock, nor does one with a transaction that waits for it.
 
 use std::sync::Arc;
@@ -12,13 +12,15 @@ use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
-use query::catalog::table_lock::{TableClaim, TableMode};
-use query::session::definitions::{Defining, RelatedTables};
-use query::session::metadata_locks::Patience;
+use query::catalog::table_lock::TableMode;
+use query::session::definitions::RelatedTables;
+use query::session::metadata_locks::{ApartLock, Patience};
 
 /// The names and the scope of the explicit locks, which the session core holds.
 #[derive(Debug, Default)]
 pub(super) struct Locked {
+    /// The lock of all definitions, which FLUSH TABLES WITH READ LOCK takes.
+    definitions: Option<ApartLock>,
     /// Tables locked implicitly, because foreign keys reach them.
     implied: Vec<u64>,
     /// Aliases of the other tables. None: the table's own name.
@@ -89,7 +91,8 @@ impl Session {
         self.unlock_tables();
         let handle = self.handle.clone();
         let patience = Patience { wait: self.mdl_wait(), is_interrupted: &|| handle.is_interrupted() };
-        self.db.instance().definitions().acquire(TableMode::Share, TableClaim::default(), patience)?;
+        let definitions = self.db.instance().definitions();
+        self.locked.definitions = Some(self.core.locks.take_definitions(definitions, TableMode::Share, patience)?);
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -116,9 +119,8 @@ impl Session {
         self.core.locks.unlock_tables(keeps_shared);
         self.locked.implied.clear();
         self.locked.names.clear();
-        if std::mem::take(&mut self.locked.is_all) {
-            self.db.instance().definitions().release(TableMode::Share);
-        }
+        self.locked.is_all = false;
+        self.locked.definitions = None;
     }
 
     /// Under LOCK TABLES: checks that the statement uses only locked tables, and writes only those locked for WRITE.
@@ -126,14 +128,14 @@ impl Session {
         if self.locked.is_all && written.iter().any(|table| !table.temporary) {
             return Err(conflict());
         }
-        if self.core.locks.explicit().is_empty() {
+        if !self.core.locks.has_explicit() {
             return Ok(());
         }
         for table in tables.iter().filter(|table| !table.temporary) {
             let writes = written.iter().any(|one| one.id == table.id);
             let is_named =
-                |(locked, _): &&(Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
-            match self.core.locks.explicit().iter().find(is_named) {
+                |(locked, _): &(&Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
+            match self.core.locks.explicit().find(is_named) {
                 None => {
                     return Err(error::TABLE_NOT_LOCKED.with(&[&table.name]));
                 }
@@ -148,7 +150,7 @@ impl Session {
 
     /// Under LOCK TABLES: checks that a table is used by an alias under which it was locked.
     pub(super) fn check_locked_names(&self, tables: &[Arc<Table>], named: &[(u64, String)]) -> Result<()> {
-        let is_locked = |id: u64| self.core.locks.explicit().iter().any(|(table, _)| table.id == id);
+        let is_locked = |id: u64| self.core.locks.explicit().any(|(table, _)| table.id == id);
         let is_own = |id: u64, alias: &str| tables.iter().any(|table| table.id == id && table.name == alias);
         let is_named = |(id, alias): &(u64, String)| {
             let mut names = self.locked.names.iter().filter(|(locked, _)| locked == id);
@@ -163,11 +165,8 @@ impl Session {
 
     /// Under LOCK TABLES: refuses to create a table that is not locked.
     pub(super) fn check_may_come(&self, schema: &str, name: &str) -> Result<()> {
-        let is_locked = |(table, _): &(Arc<Table>, bool)| table.schema == schema && table.name == name;
-        if self.locked.is_all
-            || self.core.locks.explicit().is_empty()
-            || self.core.locks.explicit().iter().any(is_locked)
-        {
+        let is_locked = |(table, _): (&Arc<Table>, bool)| table.schema == schema && table.name == name;
+        if self.locked.is_all || !self.core.locks.has_explicit() || self.core.locks.explicit().any(is_locked) {
             return Ok(());
         }
         Err(error::TABLE_NOT_LOCKED.with(&[&name]))
@@ -175,7 +174,7 @@ impl Session {
 
     /// Under LOCK TABLES: refuses DDL on schemas and views, which cannot be locked.
     pub(super) fn check_unlocked(&self) -> Result<()> {
-        if self.locked.is_all || self.core.locks.explicit().is_empty() {
+        if self.locked.is_all || !self.core.locks.has_explicit() {
             return Ok(());
         }
         Err(error::LOCK_OR_ACTIVE_TRANSACTION.bare())
@@ -201,7 +200,7 @@ impl Session {
     /// constraint is harmless: a plan that has it still takes the metadata lock of the other table, which was exclusive
     /// (QU-26).
     pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
-        for (table, _) in self.core.locks.explicit().iter().filter(|(_, exclusive)| !exclusive) {
+        for (table, _) in self.core.locks.explicit().filter(|(_, exclusive)| !exclusive) {
             let (schema, name) = (&*table.schema, &*table.name);
             let is_same = now.table(schema, name).is_ok_and(|now| now.id == table.id && now.version == table.version);
             let before = self.catalog.shared().children_now(schema, name);
@@ -217,14 +216,8 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the table locks of the tables in a mode, once per transaction; waits for table read locks.
-    pub(super) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
-        let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.lock(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
-    }
-
     /// Registers a change of definitions. Waits while another session holds the global read lock.
-    pub(super) fn define(&self) -> Result<Defining> {
+    pub(super) fn define(&self) -> Result<ApartLock> {
         if self.locked.is_all {
             return Err(conflict());
         }

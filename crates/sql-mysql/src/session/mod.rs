@@ -69,6 +69,7 @@ use crate::session::locks::Locked;
 use crate::session::rights::AccountState;
 use crate::session::server_hooks::wall_ms;
 use crate::session::session_tracking::Track;
+use crate::session::suspension::Restart;
 use crate::session::transact::CompletionType;
 use crate::system::viewer::Viewer;
 use crate::types::{CollationName as _, Column, MysqlType as _, Type};
@@ -227,6 +228,10 @@ pub struct Session {
     /// The client supports LOCAL files.
     local_files: bool,
     suspension: Suspension<LoadSource>,
+    /// The statement that waits for the lock of a table.
+    restart: Option<Restart>,
+    /// The statement runs again after such a wait.
+    is_restarted: bool,
     loading: Option<Incoming>,
     track: Track,
 
@@ -242,7 +247,10 @@ impl Session {
         let mut ctx = EvalContext::new();
         let values = Values::default();
         let mut host = Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT);
-        host.advisory.own(who.connection_id, None);
+        let watched = handle.clone();
+        let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
+        let core = SessionCore::new(db.instance().clone(), who.connection_id, handle.open.clone(), cancel.clone());
+        host.advisory.own(core.locks.holder().clone());
         ctx.host = Some(Box::new(host));
         ctx.put_slot(Viewer {
             db: db.clone(),
@@ -251,8 +259,6 @@ impl Session {
             rights: Arc::default(),
         });
         ctx.state_mut().random = crate::scalar::state::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
-        let watched = handle.clone();
-        let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
         let watched = handle.clone();
         ctx.killed = Some(Arc::new(move || watched.killed() != Kill::No));
         ctx.interrupted = Some(cancel.clone());
@@ -263,7 +269,7 @@ impl Session {
         }));
         let mut session = Session {
             db: db.clone(),
-            core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
+            core,
             handle,
             who: who.clone(),
             account_state: AccountState::default(),
@@ -284,6 +290,8 @@ impl Session {
             locked: Locked::default(),
             local_files: false,
             suspension: Suspension::default(),
+            restart: None,
+            is_restarted: false,
             loading: None,
             track: Track::default(),
             parameterised: ParameterisedText::default(),

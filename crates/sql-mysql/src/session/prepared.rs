@@ -16,6 +16,7 @@ use crate::instance::statement::BoundStatement;
 use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;
+use crate::session::suspension::Restart;
 use crate::session::{Outcome, Session};
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -98,10 +99,10 @@ impl Session {
     pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
         self.handle.counts.add(Count::StmtExecute);
         self.look_for_unsafe(&handle.0.text);
-        match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
-            Ok(outcome) => Ok(self.told(outcome)),
-            Err(error) => Err(self.fail(error)),
-        }
+        self.may_restart(&handle.0.text);
+        let begun = self.begin_statement(&handle.0.text);
+        let outcome = begun.and_then(|()| self.execute_preparation(&handle.0, parameters));
+        self.ran(outcome, |session| Restart::Prepared(handle.clone(), std::mem::take(&mut session.ctx.parameters)))
     }
 
     pub(super) fn execute_preparation(

@@ -5,7 +5,6 @@
 //! parameter has a number and may be used any number of times, or never.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use syntax::tree::{
     BinaryOp, ColumnName, CompareOp, Expr, ExprKind, Function, HintAction, Ident, IndexHint, Joined, Link, Name,
@@ -138,8 +137,7 @@ impl Session {
 
     /// Returns whether an outline of this origin is still current.
     pub fn is_current(&mut self, origin: &Origin) -> bool {
-        origin.table.live.version.load(Ordering::Acquire) == origin.table.version
-            && origin.context_id == self.context_id()
+        origin.table.live.is_current(origin.table.version) && origin.context_id == self.context_id()
     }
 
     /// Prepares a read for `execute_prepared`. The process list shows `shown`.

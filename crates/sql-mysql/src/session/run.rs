@@ -30,11 +30,11 @@ use crate::session::load::Incoming;
 use crate::session::load::rows::Loading;
 use crate::session::prepared::time_limit;
 use crate::session::session_tracking::{READ, READ_UNSAFE, UNSAFE, WRITE};
+use crate::session::suspension::Restart;
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Table;
-use query::catalog::table_lock::TableMode;
 use query::exec::{Exec, change as changes};
 use query::nodes::change::{OnConflict, Values};
 use query::nodes::expr::Expr;
@@ -105,10 +105,9 @@ impl Session {
     /// Executes one statement.
     pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
         self.look_for_unsafe(sql);
-        match self.begin_statement(sql).and_then(|()| self.execute_text(sql)) {
-            Ok(outcome) => Ok(self.told(outcome)),
-            Err(error) => Err(self.fail(error)),
-        }
+        self.may_restart(sql);
+        let outcome = self.begin_statement(sql).and_then(|()| self.execute_text(sql));
+        self.ran(outcome, |_| Restart::Text(sql.into()))
     }
 
     /// Executes a statement whose long literals have been replaced by `?`.
@@ -213,7 +212,7 @@ impl Session {
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<BoundStatement>, Vec<Value>)> {
         let is_odd =
             self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.account_state.must_change;
-        if is_odd || !self.core.locks.explicit().is_empty() || self.serializes() {
+        if is_odd || self.core.locks.has_explicit() || self.serializes() {
             return None;
         }
         let mut parameterised = std::mem::take(&mut self.parameterised);
@@ -437,18 +436,17 @@ impl Session {
     ) -> Result<Outcome> {
         let mut compiled = compiled.clone();
         self.ctx.parameters = parameters;
-        self.handle.counts.add(count::of_plan(&compiled.plan));
+        self.count_once(count::of_plan(&compiled.plan));
         let mut tries = 0;
         let writes = compiled.plan.changes_rows();
         self.check_locked(&compiled.bindings.tables, &compiled.written)?;
         self.check_locked_names(&compiled.bindings.tables, &compiled.bindings.named)?;
-        while !self.share_tables(&compiled.bindings.locked)? {
+        while !self.lock_for(&compiled)? {
             tries += 1;
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
-        self.lock_in_mode(&compiled.row_locked, TableMode::RowShare)?;
-        self.lock_in_mode(&compiled.written, TableMode::RowExclusive)?;
+        self.core.locks.suspend(false);
         if writes && compiled.written.iter().any(|table| !table.temporary) {
             self.check_server_writable()?;
         }

@@ -10,11 +10,13 @@ use engine::rows::Isolation;
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::handle::Handle;
+use crate::instance::statement::BoundStatement;
 use crate::parse::statement::Completion;
 use crate::scalar::state::StateOf as _;
 use crate::session::{Session, has_ended_transaction};
 use crate::value::Value;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::exec::host::host;
 use query::nodes::context::Level;
 use query::session::metadata_locks::Patience;
@@ -123,6 +125,15 @@ impl Session {
     /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock
     /// is held.
     pub(super) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+        self.lock_in_modes(tables.iter().map(|table| (table, TableMode::AccessShare)))
+    }
+
+    /// Takes the locks of tables that a plan needs, in the modes that it needs. Returns as `share_tables` does.
+    pub(super) fn lock_for(&mut self, statement: &BoundStatement) -> Result<bool> {
+        self.lock_in_modes(statement.tables_with_modes())
+    }
+
+    fn lock_in_modes<'t>(&mut self, tables: impl Iterator<Item = (&'t Arc<Table>, TableMode)>) -> Result<bool> {
         let (wait, handle) = (self.mdl_wait(), &self.handle);
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }

@@ -22,6 +22,7 @@ mod statistics;
 mod stress;
 mod support;
 mod suspend;
+mod table_waits;
 mod tables;
 mod timestamps;
 mod user_locks;

@@ -8,6 +8,7 @@ use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::catalog::table_lock::TableMode;
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;
@@ -207,7 +208,7 @@ impl Session {
         };
         let mut writing = match table.temporary {
             true => self.write_temporary(&db)?,
-            false => self.lock_and_write(&db, needs)?,
+            false => self.lock_and_write(&db, TableMode::AccessExclusive, needs)?,
         };
         let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let schema = writing.snapshot.schema(&table.schema)?.clone();
@@ -225,6 +226,7 @@ impl Session {
         table.live.set_rows(0);
         let table = writing.put_table(table)?;
         if !table.temporary {
+            self.hold_new(&table);
             self.own(&mut writing, AccessKey::object(table.id))?;
         }
         self.touch(&mut writing, &ends.tied)?;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use query::catalog::object_id::ObjectId;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::catalog::user_type::UserType;
 use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
@@ -256,7 +257,7 @@ impl Session {
             let tables = named.collect::<datum::Result<Vec<_>>>()?;
             Ok(RelatedTables::of(tables, snapshot))
         };
-        let mut writing = self.lock_and_write(&db, now)?;
+        let mut writing = self.lock_and_write(&db, TableMode::AccessExclusive, now)?;
         let ends = now(&writing.snapshot)?;
         for view in &gone.views {
             writing.drop_view(view)?;

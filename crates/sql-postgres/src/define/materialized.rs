@@ -197,7 +197,7 @@ impl Session {
             let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
             Ok(RelatedTables { changed, tied: Vec::new() })
         };
-        let mut writing = self.lock_and_write(&db, needs)?;
+        let mut writing = self.lock_and_write(&db, TableMode::AccessExclusive, needs)?;
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         replace_maps(&mut writing, &old, &mut new)?;

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use datum::Collation;
 use engine::rows::Isolation;
+use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
 use query::session::definitions::RelatedTables;
@@ -198,16 +199,17 @@ impl Session {
         self.begin_change_of_definitions()
     }
 
-    /// Takes the exclusive metadata locks for a change, which the transaction holds to its end, and begins it. `needs` is evaluated again once they are held. Waits for the rollback of recovered transactions in changed tables.
+    /// Takes the locks of tables for a change in a mode, which the transaction holds to its end, and begins it. `needs` is evaluated again once they are held. Waits for the rollback of recovered transactions in changed tables.
     fn lock_and_write<'c>(
         &mut self,
         db: &'c Database,
+        mode: TableMode,
         needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
     ) -> Result<Writing<'c>> {
         for _ in 0..100 {
             self.refresh();
             let related = needs(&self.shared_definitions())?;
-            self.lock_definitions(&related)?;
+            self.lock_definitions(&related, mode)?;
             self.refresh();
             let now = needs(&self.shared_definitions())?;
             if now.all().all(|table| related.all().any(|known| known.id == table.id)) {

@@ -4,6 +4,7 @@ use query::catalog::Snapshot;
 use query::catalog::access::AccessKey;
 use query::catalog::sequence::{Parameters, Sequence};
 use query::catalog::table::TableColumn;
+use query::catalog::table_lock::TableMode;
 use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCommit};
 
@@ -201,7 +202,7 @@ impl Session {
             let named = owner.as_ref().map(|(table, _)| snapshot.table(&table.schema, &table.name).cloned());
             Ok(RelatedTables { changed: named.transpose()?.into_iter().collect(), tied: Vec::new() })
         };
-        let mut writing = self.lock_and_write(&db, needs)?;
+        let mut writing = self.lock_and_write(&db, TableMode::AccessExclusive, needs)?;
         let id = writing.new_id();
         let mut sequence = Sequence::new(id, schema, name.name.clone(), parameters, crate::MAKER);
         if let Some((table, column)) = owner {

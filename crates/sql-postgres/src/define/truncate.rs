@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::exec::rebuild;
 use query::session::definitions::{RelatedTables, after_truncate};
@@ -68,7 +69,7 @@ impl Session {
             // No constraint is added or dropped.
             Ok(RelatedTables { changed: named.collect::<datum::Result<_>>()?, tied: Vec::new() })
         };
-        let writing = self.lock_and_write(&db, needs)?;
+        let writing = self.lock_and_write(&db, TableMode::AccessExclusive, needs)?;
         let changed = needs(&writing.snapshot)?.changed;
         self.give_new_maps(writing, &changed, restart_identity)
     }

@@ -15,6 +15,16 @@ use crate::types::assignment::ASSIGNMENT;
 use crate::types::{registry, user};
 use crate::value::Value;
 
+/// The message of `Fault::Suspended`, which no client ever sees.
+const SUSPENDED: &str = "statement suspended";
+
+impl PgError {
+    /// Returns whether the statement is suspended rather than blocked in a wait.
+    pub fn is_suspension(&self) -> bool {
+        self.state == state::INTERNAL_ERROR && self.message == SUSPENDED
+    }
+}
+
 impl From<Fault> for PgError {
     #[cold]
     fn from(fault: Fault) -> PgError {
@@ -157,7 +167,7 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             PgError::new(state::INVALID_PARAMETER_VALUE, "invalid input of JSON_TABLE")
         }
         // It exists only between a plan and the session, which looks for it before it renders.
-        Fault::Suspended => PgError::new(state::INTERNAL_ERROR, "statement suspended"),
+        Fault::Suspended => PgError::new(state::INTERNAL_ERROR, SUSPENDED),
         Fault::Interrupted => PgError::new(state::QUERY_CANCELED, "canceling statement due to user request"),
         Fault::StatementTimeout => PgError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout"),
         Fault::LockTimeout => PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"),

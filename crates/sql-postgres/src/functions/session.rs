@@ -74,9 +74,8 @@ pub fn pg_backend_pid(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Va
 /// The sessions that block a session: those that hold a lock for which it waits, or stand before it in its queue.
 pub fn pg_blocking_pids(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let instance = host(ctx).instance.clone();
-    let waits = (&**instance.engine().rows(), instance.advisory_locks());
     let pid = u64::try_from(integer(values, 0)?).unwrap_or(0);
-    let mut pids = instance.lock_holders().blockers(pid, waits);
+    let mut pids = instance.lock_holders().blockers(pid, instance.engine().rows(), instance.advisory_locks());
     pids.sort_unstable();
     pids.dedup();
     Ok(array::list(oid::INT4, pids.into_iter().map(|pid| Value::Int(pid as i64)).collect()))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
 use query::nodes::context::EvalContext;
@@ -38,11 +39,16 @@ impl Session {
         self.catalog.below.clone().unwrap_or_else(|| self.catalog.clone())
     }
 
-    /// Takes exclusive metadata locks to the end of the transaction (`SessionCore::lock_definitions`).
-    pub(crate) fn lock_definitions(&mut self, related: &RelatedTables) -> Result<()> {
+    /// Takes locks of tables to the end of the transaction (`SessionCore::lock_definitions`).
+    pub(crate) fn lock_definitions(&mut self, related: &RelatedTables, mode: TableMode) -> Result<()> {
         let (wait, handle) = (self.lock_wait(), self.handle.clone());
         let waits = Waits { metadata: Patience { wait, is_interrupted: &|| handle.is_interrupted() }, rows: wait };
-        Ok(self.core.lock_definitions(related, waits)?)
+        Ok(self.core.lock_definitions(related, mode, waits)?)
+    }
+
+    /// Holds a table that the transaction makes exclusively, to its end.
+    pub(crate) fn hold_new(&self, table: &Arc<Table>) {
+        self.core.locks.hold_new(table);
     }
 
     pub(crate) fn begin_change<'c>(

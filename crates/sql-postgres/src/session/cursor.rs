@@ -196,6 +196,8 @@ impl Session {
         let values = std::mem::take(&mut portal.values);
         let plan = self.plan_of(&prepared, &values)?;
         self.suspension.is_allowed = false;
+        // The portal would fail.
+        self.core.locks.suspend(false);
         // Of a portal, so that the statement goes on when all its rows are there.
         let (columns, tag) = (portal.columns.clone(), tag_of(&raw.statement));
         let delivery = Delivery { columns, tag, portal: Some(String::new()), rows_max: 1 };

@@ -201,11 +201,13 @@ impl Session {
 
     /// Runs a portal, or goes on with it. At most `max_rows` rows are written; 0 means all.
     pub fn execute(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
+        let text = self.portals.get(name).map(|portal| portal.prepared.text.clone());
+        self.may_restart(text.as_deref().unwrap_or_default());
         let executed = self.execute_portal(name, max_rows);
-        executed.map_err(|error| self.fail_with(error))
+        self.ran(executed, |session| session.restart_portal(name, max_rows))
     }
 
-    fn execute_portal(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
+    pub(super) fn execute_portal(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
         let portal = self.portal_named(name)?;
         let (prepared, columns) = (portal.prepared.clone(), portal.columns.clone());
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };

@@ -1,7 +1,7 @@
-//! LOCK TABLE: metadata locks that a transaction takes before it needs them.
+//! LOCK TABLE: locks that a transaction takes before it needs them.
 //!
-//! ACCESS SHARE is the shared metadata lock and ACCESS EXCLUSIVE the exclusive one. The six modes between are the table lock of the core, under the shared metadata
-//! lock. Statements take ROW SHARE of the tables whose rows they lock, and ROW EXCLUSIVE of those that they write.
+//! They are the eight modes of the core's table lock. Statements take ACCESS SHARE of the tables that they read, ROW SHARE of those whose rows they lock, and ROW EXCLUSIVE of those that
+//! they write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,20 +90,25 @@ impl Session {
     fn lock_table(&mut self, table: &Arc<Table>, mode: LockMode, wait: Duration) -> datum::Result<bool> {
         let handle = &self.handle;
         let patience = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
-        let tables = std::slice::from_ref(table);
-        let mode = match mode {
-            LockMode::AccessExclusive => return self.core.locks.exclude(tables, patience).map(|()| true),
-            LockMode::AccessShare => return self.core.locks.share(tables, patience),
-            LockMode::RowShare => TableMode::RowShare,
-            LockMode::RowExclusive => TableMode::RowExclusive,
-            LockMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
-            LockMode::Share => TableMode::Share,
-            LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
-            LockMode::Exclusive => TableMode::Exclusive,
-        };
-        if !self.core.locks.share(tables, patience)? {
-            return Ok(false);
+        match table_mode(mode) {
+            TableMode::AccessExclusive => {
+                let tables = std::slice::from_ref(table);
+                self.core.locks.exclude(tables, TableMode::AccessExclusive, patience).map(|()| true)
+            }
+            mode => self.core.locks.share(std::iter::once((table, mode)), patience),
         }
-        self.core.locks.lock(tables, mode, patience).map(|()| true)
+    }
+}
+
+fn table_mode(mode: LockMode) -> TableMode {
+    match mode {
+        LockMode::AccessShare => TableMode::AccessShare,
+        LockMode::RowShare => TableMode::RowShare,
+        LockMode::RowExclusive => TableMode::RowExclusive,
+        LockMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
+        LockMode::Share => TableMode::Share,
+        LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
+        LockMode::Exclusive => TableMode::Exclusive,
+        LockMode::AccessExclusive => TableMode::AccessExclusive,
     }
 }

@@ -57,6 +57,7 @@ use crate::session::named::Named;
 use crate::session::parameterise::ParameterisedText;
 use crate::session::portal::Portal;
 use crate::session::statement::Prepared;
+use crate::session::suspension::{BeforeRun, Restart};
 use crate::session::transact::{Block, TransactionBlock};
 use crate::settings::values::Scope;
 use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
@@ -111,6 +112,9 @@ pub struct Session {
     suspension: Suspension<Infallible>,
     /// The rest of the statement that is suspended.
     suspended_for: Option<run::Delivery>,
+    /// The statement that waits for the lock of a table.
+    restart: Option<Restart>,
+    before_run: BeforeRun,
     statements: Named<Arc<Prepared>>,
     portals: Named<Portal>,
     /// The portals made so far.
@@ -165,9 +169,8 @@ impl Session {
             ..SessionFacts::default()
         };
         let listener = Session::new_listener(who.pid);
-        let mut core = SessionCore::new(db.instance().clone(), handle.open.clone(), cancel);
-        let search = core.locks.join_search(db.instance(), who.connection_id, &handle.open.activity);
-        executor.advisory.own(who.connection_id, Some(search));
+        let core = SessionCore::new(db.instance().clone(), who.connection_id, handle.open.clone(), cancel);
+        executor.advisory.own(core.locks.holder().clone());
         ctx.host = Some(Box::new(executor));
         let mut session = Session {
             db: db.clone(),
@@ -183,6 +186,8 @@ impl Session {
             quick: Quick::default(),
             suspension: Suspension::default(),
             suspended_for: None,
+            restart: None,
+            before_run: BeforeRun::default(),
             statements: Named::default(),
             portals: Named::default(),
             portal_count: 0,

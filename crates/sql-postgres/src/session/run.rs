@@ -5,7 +5,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use query::catalog::table_lock::TableMode;
 use query::exec::change::{self as changes, Changed};
 use query::exec::deferred::CheckTime;
 use query::exec::spill::rows::Rows;
@@ -138,8 +137,10 @@ impl Session {
         again: Again<'_>,
     ) -> Result<Arc<BoundStatement>> {
         let mut statement = statement.clone();
+        // A suspended Execute finds its values here.
+        self.ctx.parameters = parameters;
         let mut tries = 0;
-        while !self.share_tables(&statement.bindings.locked)? {
+        while !self.lock_for(&statement)? {
             tries += 1;
             if tries == 100 {
                 return Err(PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"));
@@ -149,12 +150,10 @@ impl Session {
         }
         check_populated(&statement.bindings.tables)?;
         let writes = statement.plan.changes_rows();
-        self.lock_in_mode(&statement.row_locked, TableMode::RowShare)?;
-        self.lock_in_mode(&statement.written, TableMode::RowExclusive)?;
+        self.core.locks.suspend(false);
         self.need_transaction()?;
         self.transaction.has_queried = true;
         self.transaction.has_changed |= writes;
-        self.ctx.parameters = parameters;
         self.host().txn()?.begin_statement();
         self.core.transaction.statement_start = Some(self.host().txn()?.savepoint());
         self.ctx.changes_rows = writes;
@@ -176,7 +175,7 @@ impl Session {
             self.suspended_for = Some(delivery);
             return Ok(Outcome::Suspended);
         }
-        self.suspension.end(&self.handle, &mut self.ctx);
+        self.suspension.end(&self.handle, &self.core.locks, &mut self.ctx);
         self.settle(statement, ran)
     }
 

@@ -9,6 +9,7 @@ use crate::error::{PgError, Result, state};
 use crate::session::cursor::{leaves_cursor, leaves_cursors};
 use crate::session::run::Delivery;
 use crate::session::statement::{Prepared, has_plan};
+use crate::session::suspension::Restart;
 use crate::session::transact::Block;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
@@ -54,26 +55,26 @@ impl Session {
     pub fn next_of(&mut self, script: &mut Script) -> Result<Option<Outcome>> {
         let nth = script.begun;
         script.begun += 1;
-        let outcome = match &script.work {
-            Work::Empty if nth == 0 => Ok(Outcome::Empty),
+        self.may_restart(&script.text);
+        match &script.work {
+            Work::Empty if nth == 0 => Ok(Some(Outcome::Empty)),
             Work::Planned(prepared, values) if nth == 0 => {
                 self.transaction.is_last = true;
-                self.run_known(prepared, values.clone())
+                let outcome = self.run_known(prepared, values.clone());
+                self.ran(outcome, |_| Restart::Known(prepared.clone(), values.clone())).map(Some)
             }
             Work::Statements(statements) if nth < statements.len() => {
                 if nth > 0 {
-                    self.begin_text(&script.text, leaves_cursor(&statements[nth].statement))?;
+                    let begun = self.begin_text(&script.text, leaves_cursor(&statements[nth].statement));
+                    begun.map_err(|error| self.fail_with(error))?;
                 }
                 let (raw, count) = (&statements[nth], statements.len());
                 self.transaction.is_last = nth + 1 == count;
                 self.is_script = count > 1;
-                self.run_raw(raw, &script.text)
+                let outcome = self.run_raw(raw, &script.text);
+                self.ran(outcome, |_| Restart::Raw(Box::new(raw.clone()), script.text.clone())).map(Some)
             }
-            _ => return Ok(None),
-        };
-        match outcome {
-            Ok(outcome) => Ok(Some(outcome)),
-            Err(error) => Err(self.fail_with(error)),
+            _ => Ok(None),
         }
     }
 
@@ -82,7 +83,7 @@ impl Session {
         !self.is_script
     }
 
-    fn run_raw(&mut self, raw: &RawStatement, text: &Arc<str>) -> Result<Outcome> {
+    pub(super) fn run_raw(&mut self, raw: &RawStatement, text: &Arc<str>) -> Result<Outcome> {
         if has_plan(&raw.statement) {
             self.check_not_aborted()?;
             self.need_block();
@@ -97,7 +98,7 @@ impl Session {
         self.command(raw, text)
     }
 
-    fn run_known(&mut self, prepared: &Arc<Prepared>, values: Vec<Value>) -> Result<Outcome> {
+    pub(super) fn run_known(&mut self, prepared: &Arc<Prepared>, values: Vec<Value>) -> Result<Outcome> {
         self.check_not_aborted()?;
         self.is_script = false;
         self.need_block();

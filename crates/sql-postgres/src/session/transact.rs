@@ -26,6 +26,7 @@ use query::session::temporary::AtCommit;
 use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 
+use crate::bind::BoundStatement;
 use crate::error::{PgError, Result, state};
 use crate::functions::state::{PgState, StateOf as _};
 use crate::session::Session;
@@ -129,6 +130,7 @@ impl Session {
 
     /// Resets what belongs to one transaction: its clock and its characteristics.
     fn begin_transaction_state(&mut self) {
+        self.core.open.count();
         self.transaction.has_queried = false;
         self.transaction.has_changed = false;
         self.ctx.now = datum::temporal::Timestamp::now();
@@ -430,6 +432,7 @@ impl Session {
         transaction.savepoints.clear();
         self.ctx.facts().in_transaction = false;
         self.ctx.facts().channels.forget();
+        self.core.open.end();
         self.is_open = false;
         self.ctx.parameters.clear();
         self.drop_portals(0);
@@ -579,16 +582,25 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock is held.
+    /// Takes the locks of these tables in mode AccessShare. Returns false if a definition is stale; then no additional lock is held.
     pub(crate) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
-        let (wait, handle) = (self.lock_wait(), &self.handle);
-        Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        self.lock_in_modes(tables.iter().map(|table| (table, TableMode::AccessShare)))
     }
 
-    /// Takes the table locks of these tables in a mode.
+    /// Takes the locks of tables that a plan needs, in the modes that it needs. Returns as `share_tables` does.
+    pub(super) fn lock_for(&mut self, statement: &BoundStatement) -> Result<bool> {
+        self.lock_in_modes(statement.tables_with_modes())
+    }
+
+    /// Takes the locks of these tables in a mode, whatever their versions.
     pub(crate) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
-        Ok(self.core.locks.lock(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        Ok(self.core.locks.exclude(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+    }
+
+    fn lock_in_modes<'t>(&mut self, tables: impl Iterator<Item = (&'t Arc<Table>, TableMode)>) -> Result<bool> {
+        let (wait, handle) = (self.lock_wait(), &self.handle);
+        Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     pub(super) fn host(&mut self) -> &mut Host {

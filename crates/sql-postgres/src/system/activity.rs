@@ -7,6 +7,7 @@ use datum::Result;
 use query::catalog::schema_name::SchemaName;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
+use query::session::deadlock::SessionWait;
 use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
@@ -23,7 +24,7 @@ pub fn pg_stat_activity(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     let Some(db) = ctx.facts().db.clone() else { return Ok(()) };
     let holders = db.instance().lock_holders().all();
-    let waits_for_table = holders.iter().filter(|holder| holder.tables().1.is_some());
+    let waits_for_table = holders.iter().filter(|holder| matches!(holder.awaits(), Some(SessionWait::Table { .. })));
     let waiting: Vec<u64> = waits_for_table.map(|holder| holder.connection()).collect();
     for handle in db.sessions() {
         give(activity(&handle, &waiting, &shown), ctx)?;

@@ -14,6 +14,7 @@ mod prepared;
 mod recorded;
 mod roles;
 mod session;
+mod table_waits;
 mod transactional_definitions;
 mod user_types;
 mod world;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::entry::{Args, FunctionEntry, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, Returns, row, sleeping, volatile};
 use crate::error;
 use crate::scalar::convert;
 use crate::value::Value;
@@ -16,7 +16,7 @@ use query::session::advisory_held::{AdvisoryPatience, LockLevel, WantedLock};
 use query::session::advisory_locks::{AdvisoryMode, LockName};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
-    volatile(row(&["get_lock"], 2, 2, Returns::Int, Run::Values(get_lock))),
+    sleeping(volatile(row(&["get_lock"], 2, 2, Returns::Int, Run::Values(get_lock)))),
     volatile(row(&["release_lock"], 1, 1, Returns::Int, Run::Values(release_lock))),
     volatile(row(&["release_all_locks"], 0, 0, Returns::UInt, Run::Values(release_all_locks))),
     volatile(row(&["is_free_lock"], 1, 1, Returns::Int, Run::Values(is_free_lock))),
@@ -46,6 +46,20 @@ fn named(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<LockName> {
 }
 
 fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    if !ctx.sleeps.suspends {
+        return take(call, values, ctx).map(Value::from);
+    }
+    // The statement restarts when the lock is granted; locks that it has taken keep their results.
+    if let Some(result) = ctx.sleeps.next_result() {
+        return Ok(Value::Int(result));
+    }
+    let result = i64::from(take(call, values, ctx)?);
+    ctx.sleeps.finish(result);
+    Ok(Value::Int(result))
+}
+
+/// Takes the lock. Returns false if others keep it beyond the timeout.
+fn take(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let name = named(call, values, ctx)?;
     let seconds = if values[1].is_null() { 0 } else { convert::to_i64(&values[1], ctx)? };
     drop(stdx::memory::claim(name.len() + 256)?);
@@ -53,7 +67,7 @@ fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     // A negative timeout waits without limit.
     let wait = u64::try_from(seconds).ok().map(Duration::from_secs);
     if wait.is_some_and(|wait| wait.is_zero()) {
-        return host(ctx).advisory.try_acquire(&wanted).map(Value::from);
+        return host(ctx).advisory.try_acquire(&wanted);
     }
     let (interrupted, killed) = (ctx.interrupted.clone(), ctx.killed.clone());
     let check = || match [&interrupted, &killed].into_iter().flatten().any(|is_ended| is_ended()) {
@@ -61,9 +75,19 @@ fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
         false => Ok(()),
     };
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-    match host(ctx).advisory.acquire(&wanted, &AdvisoryPatience { until, check: &check }) {
-        Ok(()) => Ok(Value::from(true)),
-        Err(Fault::LockTimeout) => Ok(Value::from(false)),
+    let patience = AdvisoryPatience { until, check: &check };
+    let taken = match ctx.sleeps.suspends {
+        true => host(ctx).advisory.attempt(&wanted, &patience),
+        false => host(ctx).advisory.acquire(&wanted, &patience).map(|()| true),
+    };
+    match taken {
+        Ok(true) => Ok(true),
+        Ok(false) => {
+            let at = host(ctx).advisory.attempt_at();
+            ctx.sleeps.resume_at(at);
+            Err(Fault::Suspended)
+        }
+        Err(Fault::LockTimeout) => Ok(false),
         Err(Fault::Deadlock) => Err(error::USER_LOCK_DEADLOCK.raise(&[])),
         Err(fault) => Err(fault),
     }

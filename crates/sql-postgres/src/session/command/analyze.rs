@@ -10,6 +10,7 @@ use datum::Fault;
 use query::catalog::sampling::{self, Effort, QUICK, THOROUGH};
 use query::catalog::statistics::Statistics;
 use query::catalog::table::Table;
+use query::catalog::table_lock::{NO_WAIT, TableClaim, TableMode};
 use syntax::postgres::tree::{DefArg, DefElem, VacuumStmt};
 
 use crate::error::{PgError, Result, state};
@@ -30,7 +31,7 @@ struct Gatherer<'t> {
 impl Drop for Gatherer<'_> {
     fn drop(&mut self) {
         if self.is_inside {
-            self.table.live.metadata_lock.release_shared();
+            self.table.live.table_lock.release(TableMode::AccessShare);
         }
         self.table.live.give_up();
     }
@@ -55,8 +56,8 @@ pub fn know(session: &Planner, table: &Arc<Table>) {
     }
     let mut gatherer = Gatherer { table, is_inside: false };
     // Does not wait: a concurrent change of the definition invalidates the plan anyway.
-    gatherer.is_inside = live.metadata_lock.acquire_shared(Duration::ZERO, &|| false).is_ok();
-    if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
+    gatherer.is_inside = live.table_lock.acquire(TableMode::AccessShare, TableClaim::default(), NO_WAIT).is_ok();
+    if !gatherer.is_inside || !live.is_current(table.version) {
         return;
     }
     if let Ok(statistics) = gather(session, table, QUICK) {

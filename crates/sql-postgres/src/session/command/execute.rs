@@ -64,6 +64,10 @@ impl Session {
         delivery: Delivery,
     ) -> Result<Outcome> {
         self.need_block();
+        if !execute.arguments.is_empty() {
+            // A restart would evaluate them again.
+            self.core.locks.suspend(false);
+        }
         let (prepared, values) = self.prepared_with_values(execute, text)?;
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
         if !has_plan(&raw.statement) {
