@@ -143,6 +143,39 @@ impl Pager {
         }
     }
 
+    /// Reads pages into a buffer, neighbours of the file in one piece. Returns for each whether it was read.
+    fn read_pages(&self, pids: &[PageId], buffer: &mut [u8]) -> Vec<bool> {
+        let runs: Vec<&[PageId]> = pids.chunk_by(|one, next| *next == one + 1).collect();
+        let (mut rest, mut reads) = (&mut *buffer, Vec::with_capacity(runs.len()));
+        for run in &runs {
+            let (piece, behind) = std::mem::take(&mut rest).split_at_mut(run.len() * PAGE_BYTES);
+            reads.push((run[0] * PAGE_BYTES as u64, piece));
+            rest = behind;
+        }
+        let results = self.pool.data.read_many(&mut reads);
+        let mut read: Vec<bool> = Vec::with_capacity(pids.len());
+        for (run, result) in runs.iter().zip(results) {
+            read.extend(std::iter::repeat_n(result.is_ok(), run.len()));
+        }
+        // In a piece that failed, some pages may be readable.
+        let pages = buffer.chunks_exact_mut(PAGE_BYTES);
+        let mut failed: Vec<(usize, (u64, &mut [u8]))> = pids
+            .iter()
+            .zip(pages)
+            .enumerate()
+            .filter(|(at, _)| !read[*at])
+            .map(|(at, (pid, page))| (at, (pid * PAGE_BYTES as u64, page)))
+            .collect();
+        if runs.len() < pids.len() && !failed.is_empty() {
+            let places: Vec<usize> = failed.iter().map(|(at, _)| *at).collect();
+            let mut reads: Vec<(u64, &mut [u8])> = failed.drain(..).map(|(_, one)| one).collect();
+            for (at, result) in places.into_iter().zip(self.pool.data.read_many(&mut reads)) {
+                read[at] = result.is_ok();
+            }
+        }
+        read
+    }
+
     /// Reads a prefix of `pids`, as many pages as have a free frame now. Returns the length of the prefix.
     ///
     /// Never waits for a frame: the frames claimed so far are latched, and two threads that do the same could wait for each other.
@@ -163,17 +196,14 @@ impl Pager {
         with_read_buffer(settled.len(), |buffer| {
             let results = {
                 let _waiting = stdx::wait::announce(&PAGE_READ);
-                let pages = buffer.chunks_exact_mut(PAGE_BYTES);
-                let mut reads: Vec<(u64, &mut [u8])> =
-                    settled.iter().zip(pages).map(|((pid, _), page)| (pid * PAGE_BYTES as u64, page)).collect();
-                self.pool.data.read_many(&mut reads)
+                self.read_pages(&settled.iter().map(|(pid, _)| *pid).collect::<Vec<_>>(), buffer)
             };
             let pages = buffer.chunks_exact(PAGE_BYTES);
             for (((pid, frame), result), page) in settled.into_iter().zip(results).zip(pages) {
                 match result {
                     // A damaged page is reported to the request that uses it.
-                    Ok(()) => drop(self.pool.fill(frame, pid, page, raw)),
-                    Err(_) => self.pool.unassign(frame, pid),
+                    true => drop(self.pool.fill(frame, pid, page, raw)),
+                    false => self.pool.unassign(frame, pid),
                 }
             }
         });

@@ -8,8 +8,9 @@
 //! A record changes one page, so the pages are partitioned among threads, and each thread goes through the WAL on its own (PG-17):
 //!
 //! ```text
-//!   reader:           window 1 | window 2 | window 3 ...     reads, verifies, calls the observer, has absent pages read in
-//!   partition 0..n:            window 1 | window 2 ...       applies the records of its pages, in WAL order
+//!   reader:           window 1 | window 2 | window 3 | window 4 ...     reads, verifies, calls the observer
+//!   fetcher:                     window 1 | window 2 | window 3 ...     has absent pages read in, neighbours of the file together
+//!   partition 0..n:                         window 1 | window 2 ...     applies the records of its pages, in WAL order
 //! ```
 
 use std::collections::HashMap;
@@ -109,22 +110,29 @@ impl Recovery<'_> {
         let count = if self.pager.is_manual() { PARTITIONS_MANUAL } else { threads() };
         let mut parts: Vec<RedoPartition<'_>> =
             (0..count).map(|number| RedoPartition::new(self.pager, self.redo, number, count)).collect();
+        let pager = self.pager;
         let mut window = self.read(&mut reader)?;
+        window.iter().try_for_each(|window| fetch(pager, window))?;
+        let mut next = self.read(&mut reader)?;
         while let Some(current) = window {
-            window = if self.pager.is_manual() {
+            let behind = if pager.is_manual() {
                 parts.iter_mut().try_for_each(|part| part.apply_window(&current))?;
+                next.iter().try_for_each(|next| fetch(pager, next))?;
                 self.read(&mut reader)?
             } else {
                 std::thread::scope(|scope| {
-                    let tasks: Vec<_> =
+                    let mut tasks: Vec<_> =
                         parts.iter_mut().map(|part| scope.spawn(|| part.apply_window(&current))).collect();
-                    let next = self.read(&mut reader);
+                    tasks.extend(next.as_ref().map(|next| scope.spawn(|| fetch(pager, next))));
+                    let behind = self.read(&mut reader);
                     for task in tasks {
                         task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                     }
-                    next
+                    behind
                 })?
             };
+            window = next;
+            next = behind;
             self.report.records += current.records.len() as u64;
             self.report.to = current.records.last().map_or(self.report.to, |last| last.lsn_end);
             self.report.applied = parts.iter().map(|part| part.applied).sum();
@@ -138,7 +146,7 @@ impl Recovery<'_> {
         Ok(end)
     }
 
-    /// Reads the next window, shows it to the observer and has its pages read in. `None` at the end.
+    /// Reads the next window and shows it to the observer. `None` at the end.
     fn read(&mut self, reader: &mut WalReader) -> Result<Option<RecordWindow>> {
         let mut window = RecordWindow::default();
         reader.next(WINDOW_BYTES, &mut |record| {
@@ -146,42 +154,39 @@ impl Recovery<'_> {
             window.push(record);
             Ok(())
         })?;
-        if window.records.is_empty() {
-            return Ok(None);
-        }
-        self.grow_file_for(&window)?;
-        self.fetch(&window);
-        Ok(Some(window))
+        Ok((!window.records.is_empty()).then_some(window))
     }
+}
 
-    /// Grows the data file again if the crash took back a growth that the WAL relies on.
-    fn grow_file_for(&self, window: &RecordWindow) -> Result<()> {
-        let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
-        let needed = (last + 1) * PAGE_BYTES as u64;
-        if needed <= self.pager.pool.data.len() {
-            return Ok(());
+/// Reads the pages that the window's records change, except those that begin with an image or a unit.
+fn fetch(pager: &Pager, window: &RecordWindow) -> Result<()> {
+    grow_file_for(pager, window)?;
+    let mut wanted: Vec<PageId> = Vec::new();
+    let mut started: std::collections::HashSet<PageId> = Default::default();
+    for record in &window.records {
+        let Some(pid) = record.page else { continue };
+        if matches!(record.kind, kind::IMAGE | kind::EXTENT_UNIT) {
+            started.insert(pid);
+        } else if !started.contains(&pid) && wanted.last() != Some(&pid) {
+            wanted.push(pid);
         }
-        let bytes = needed.next_multiple_of(space_map::FIRST_BYTES);
-        self.pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
     }
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.retain(|pid| (pid + 1) * PAGE_BYTES as u64 <= pager.pool.data.len());
+    pager.prefetch_many(&wanted);
+    Ok(())
+}
 
-    /// Reads the pages that the window's records change, except those that begin with an image or a unit.
-    fn fetch(&self, window: &RecordWindow) {
-        let mut wanted: Vec<PageId> = Vec::new();
-        let mut started: std::collections::HashSet<PageId> = Default::default();
-        for record in &window.records {
-            let Some(pid) = record.page else { continue };
-            if matches!(record.kind, kind::IMAGE | kind::EXTENT_UNIT) {
-                started.insert(pid);
-            } else if !started.contains(&pid) {
-                wanted.push(pid);
-            }
-        }
-        wanted.sort_unstable();
-        wanted.dedup();
-        wanted.retain(|pid| (pid + 1) * PAGE_BYTES as u64 <= self.pager.pool.data.len());
-        self.pager.prefetch_many(&wanted);
+/// Grows the data file again if the crash took back a growth that the WAL relies on.
+fn grow_file_for(pager: &Pager, window: &RecordWindow) -> Result<()> {
+    let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
+    let needed = (last + 1) * PAGE_BYTES as u64;
+    if needed <= pager.pool.data.len() {
+        return Ok(());
     }
+    let bytes = needed.next_multiple_of(space_map::FIRST_BYTES);
+    pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
 }
 
 /// Partitions where there are no threads: applied one after the other, so that simulation covers the partitioning.
