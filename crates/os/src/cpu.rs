@@ -22,6 +22,13 @@ pub fn set_batch_scheduling() -> bool {
     set_policy(libc::SCHED_BATCH)
 }
 
+/// Returns how long the calling thread has been ready to run and has waited for a processor, in all; `None` if the kernel does not say.
+pub fn run_delay() -> Option<std::time::Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let delay_ns = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(std::time::Duration::from_nanos(delay_ns))
+}
+
 /// Restores the policy with which every thread begins (SCHED_OTHER): when the calling thread wakes, it may preempt a thread that has run for longer. Returns false if the kernel refuses.
 pub fn set_normal_scheduling() -> bool {
     set_policy(libc::SCHED_OTHER)

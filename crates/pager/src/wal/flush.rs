@@ -34,32 +34,74 @@ const GROUP_DELAY: Duration = Duration::from_micros(250);
 /// Longest time until bytes that no thread waits for are flushed.
 const IDLE_FLUSH_DELAY: Duration = Duration::from_millis(20);
 
+/// After so many flushes the flusher looks how long it has waited for a processor.
+const DELAY_CHECK_FLUSHES: u32 = 8;
+/// Longest average wait for a processor with which the flusher goes on yielding.
+const DELAY_MAX: Duration = Duration::from_micros(300);
+/// The flushes until it yields again: at first, and at most. Each attempt in vain doubles their number.
+const PREEMPTING_FLUSHES_MIN: u32 = 2_000;
+const PREEMPTING_FLUSHES_MAX: u32 = 128_000;
+
 /// Scheduling class of the flusher: whether it preempts working threads when it wakes.
 ///
-/// With several waiters it does not, if all processors are busy: more commits then share the flush. But the busy threads may belong to other programs. A
-/// lone client whose flusher queues behind a compiler would wait milliseconds instead of microseconds, so with few waiters the flusher preempts.
+/// With several waiters it does not, if all processors are busy: more commits then share the flush. But the busy threads may belong to other programs, which run to the end of their time slices. A
+/// lone client whose flusher queues behind a compiler would wait milliseconds instead of microseconds, so with few waiters the flusher preempts; and a crowd waits as long, so the flusher yields
+/// only while it gets a processor soon.
 #[derive(Default)]
 struct FlusherPriority {
     is_yielding: bool,
     /// Consecutive flushes with few waiters.
     few: u32,
+    /// Flushes since the last look at the delay, and the delay then.
+    flushes: u32,
+    delay: Option<Duration>,
+    /// Flushes until it may yield again, and those of the next such time.
+    preempting: u32,
+    preempting_next: u32,
 }
 
 impl FlusherPriority {
-    /// Adjusts the class before each flush; `waiters` is the number of waiters.
-    fn adjust(&mut self, waiters: usize) {
-        if waiters >= YIELD_WAITERS_MIN {
-            self.few = 0;
-            if !std::mem::replace(&mut self.is_yielding, true) {
-                os::cpu::set_batch_scheduling();
-            }
-        } else if self.is_yielding {
-            self.few += 1;
+    /// Adjusts the class before each flush; `waiters` is the number of waiters, `run_delay` tells how long the thread has waited for a processor.
+    fn adjust(&mut self, waiters: usize, run_delay: impl Fn() -> Option<Duration>) {
+        if waiters < YIELD_WAITERS_MIN {
+            self.few += u32::from(self.is_yielding);
             if self.few == YIELD_END_FLUSHES {
-                *self = FlusherPriority::default();
-                os::cpu::set_normal_scheduling();
+                self.preempt();
             }
+            return;
         }
+        self.few = 0;
+        if self.preempting > 0 {
+            self.preempting -= 1;
+        } else if !self.is_yielding {
+            (self.is_yielding, self.flushes, self.delay) = (true, 0, run_delay());
+            os::cpu::set_batch_scheduling();
+        } else {
+            self.check_delay(run_delay);
+        }
+    }
+
+    /// Ends yielding if the flusher has waited for a processor too long.
+    fn check_delay(&mut self, run_delay: impl Fn() -> Option<Duration>) {
+        self.flushes += 1;
+        if self.flushes < DELAY_CHECK_FLUSHES {
+            return;
+        }
+        let before = std::mem::replace(&mut self.delay, run_delay());
+        self.flushes = 0;
+        let (Some(before), Some(now)) = (before, self.delay) else { return };
+        if now.saturating_sub(before) <= DELAY_MAX * DELAY_CHECK_FLUSHES {
+            self.preempting_next = 0;
+            return;
+        }
+        self.preempting_next = (self.preempting_next * 2).clamp(PREEMPTING_FLUSHES_MIN, PREEMPTING_FLUSHES_MAX);
+        self.preempting = self.preempting_next;
+        self.preempt();
+    }
+
+    fn preempt(&mut self) {
+        (self.is_yielding, self.few) = (false, 0);
+        os::cpu::set_normal_scheduling();
     }
 }
 
@@ -137,7 +179,7 @@ impl Wal {
         let mut priority = FlusherPriority::default();
         loop {
             let waiters = self.durable.take_async_waiters();
-            priority.adjust(waiters);
+            priority.adjust(waiters, os::cpu::run_delay);
             match self.flush_once() {
                 Ok(true) => {
                     self.is_out_of_space.store(false, Ordering::Relaxed);
@@ -201,22 +243,46 @@ impl Wal {
 mod tests {
     use super::*;
 
+    fn no_delay() -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
     #[test]
     fn the_flusher_is_yielding_to_several_and_not_to_one() {
         let mut priority = FlusherPriority::default();
-        priority.adjust(1);
+        priority.adjust(1, no_delay);
         assert!(!priority.is_yielding);
-        priority.adjust(YIELD_WAITERS_MIN);
+        priority.adjust(YIELD_WAITERS_MIN, no_delay);
         for _ in 1..YIELD_END_FLUSHES {
-            priority.adjust(YIELD_WAITERS_MIN - 1);
+            priority.adjust(YIELD_WAITERS_MIN - 1, no_delay);
         }
         assert!(priority.is_yielding, "a few flushes with few waiters do not end it");
-        priority.adjust(YIELD_WAITERS_MIN);
-        priority.adjust(1);
+        priority.adjust(YIELD_WAITERS_MIN, no_delay);
+        priority.adjust(1, no_delay);
         assert!(priority.is_yielding);
         for _ in 1..YIELD_END_FLUSHES {
-            priority.adjust(1);
+            priority.adjust(1, no_delay);
         }
         assert!(!priority.is_yielding);
+    }
+
+    #[test]
+    fn the_flusher_is_yielding_while_it_gets_a_processor_soon() {
+        let mut priority = FlusherPriority::default();
+        let waited = std::cell::Cell::new(Duration::ZERO);
+        let mut flush = |delay: Duration| {
+            waited.set(waited.get() + delay);
+            priority.adjust(YIELD_WAITERS_MIN, || Some(waited.get()));
+            priority.is_yielding
+        };
+        assert!((0..100).all(|_| flush(DELAY_MAX)));
+        let flushes = (0..).take_while(|_| flush(DELAY_MAX * 10)).count();
+        assert!(flushes < 2 * DELAY_CHECK_FLUSHES as usize, "{flushes}");
+        let preempting = (0..).take_while(|_| !flush(Duration::ZERO)).count();
+        assert!(preempting >= PREEMPTING_FLUSHES_MIN as usize - 1, "{preempting}");
+        while flush(DELAY_MAX * 10) {}
+        let longer = (0..).take_while(|_| !flush(Duration::ZERO)).count();
+        assert!(longer > preempting, "each attempt in vain is followed by a longer time");
+        assert!((0..100).all(|_| flush(Duration::ZERO)), "other programs have ended");
     }
 }
