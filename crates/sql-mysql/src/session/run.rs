@@ -377,7 +377,8 @@ impl Session {
     }
 
     pub(super) fn obey_limit(&mut self, ms: Option<u64>) {
-        if let Some(ms) = ms {
+        // A restarted statement goes on with its time.
+        if let Some(ms) = ms.filter(|_| !self.is_restarted) {
             self.run_at_most(ms);
         }
     }
@@ -437,6 +438,10 @@ impl Session {
         let mut compiled = compiled.clone();
         self.ctx.parameters = parameters;
         self.count_once(count::of_plan(&compiled.plan));
+        if !matches!(compiled.plan, Plan::Query { .. }) {
+            // The limit applies to queries only.
+            self.run_at_most(0);
+        }
         let mut tries = 0;
         let writes = compiled.plan.changes_rows();
         self.check_locked(&compiled.bindings.tables, &compiled.written)?;
@@ -462,10 +467,6 @@ impl Session {
         self.core.transaction.statement_start = Some(self.host().txn()?.savepoint());
         self.ctx.changes_rows = writes;
         self.handle.begin_plan(!writes);
-        if !matches!(compiled.plan, Plan::Query { .. }) {
-            // The limit applies to queries only.
-            self.run_at_most(0);
-        }
         self.suspension.prepare(&compiled);
         self.perform(&compiled, more)
     }

@@ -3,8 +3,9 @@
 //! The characteristics of SET TRANSACTION obey MY-13.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use datum::Fault;
 use engine::rows::Isolation;
 
 use crate::error::{self, Result, SqlError};
@@ -43,8 +44,13 @@ impl Session {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 
+    /// Returns how long the lock of a table is waited for: no longer than the statement may run.
     pub(super) fn mdl_wait(&self) -> Duration {
-        Duration::from_secs(self.quick.mdl_wait_s)
+        let limit = Duration::from_secs(self.quick.mdl_wait_s);
+        match self.ctx.deadline {
+            Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
+            None => limit,
+        }
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
@@ -135,7 +141,12 @@ impl Session {
 
     fn lock_in_modes<'t>(&mut self, tables: impl Iterator<Item = (&'t Arc<Table>, TableMode)>) -> Result<bool> {
         let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        let shared = self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() });
+        let is_late = self.ctx.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        match shared {
+            Err(Fault::LockTimeout) if is_late => Err(Fault::StatementTimeout.into()),
+            shared => Ok(shared?),
+        }
     }
 
     /// Raises the reply's durability LSN to that of the data read.

@@ -197,6 +197,28 @@ fn get_lock_waits_without_a_thread_and_is_taken_once() {
 }
 
 #[test]
+fn a_limit_of_the_statement_ends_its_wait() {
+    let world = prepared();
+    let (mut holder, mut one) = (world.session(1), world.session(2));
+    run(&mut holder, "lock tables d.t write");
+    run(&mut holder, "do get_lock('a', 0)");
+    for sql in
+        ["select /*+ MAX_EXECUTION_TIME(50) */ * from d.t", "select /*+ MAX_EXECUTION_TIME(50) */ get_lock('a', 3600)"]
+    {
+        suspend(&mut one, sql);
+        loop {
+            let outcome = one.resume();
+            if !matches!(outcome, Ok(Outcome::Suspended)) {
+                let lines = told(&mut one, outcome);
+                assert!(lines[0].starts_with("error 3024"), "{sql}: {lines:?}");
+                break;
+            }
+            std::thread::sleep(Wakes::default().register(&mut one));
+        }
+    }
+}
+
+#[test]
 fn a_deadlock_of_a_table_and_a_row_ends_one_wait() {
     let world = prepared();
     let (mut one, mut two, mut three) = (world.session(1), world.session(2), world.session(3));

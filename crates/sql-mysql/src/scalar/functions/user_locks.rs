@@ -70,9 +70,15 @@ fn take(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<bool> {
         return host(ctx).advisory.try_acquire(&wanted);
     }
     let (interrupted, killed) = (ctx.interrupted.clone(), ctx.killed.clone());
-    let check = || match [&interrupted, &killed].into_iter().flatten().any(|is_ended| is_ended()) {
-        true => Err(Fault::Interrupted),
-        false => Ok(()),
+    let deadline = ctx.deadline;
+    let check = || {
+        if [&interrupted, &killed].into_iter().flatten().any(|is_ended| is_ended()) {
+            return Err(Fault::Interrupted);
+        }
+        match deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            true => Err(Fault::StatementTimeout),
+            false => Ok(()),
+        }
     };
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
     let patience = AdvisoryPatience { until, check: &check };

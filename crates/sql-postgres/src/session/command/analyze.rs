@@ -3,7 +3,6 @@
 //! Planning over a table without statistics, or with stale ones, samples some leaf pages first. Versions of rows that no snapshot sees are purged in the background all the time, so VACUUM has nothing left to do but what its ANALYZE does.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datum::Fault;
