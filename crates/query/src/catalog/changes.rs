@@ -89,11 +89,6 @@ impl Changes {
         }
     }
 
-    /// Ends the validity of versions that were published before these.
-    pub(super) fn forget_published(&self) {
-        self.tables.values().flatten().for_each(|table| table.live.forget_published());
-    }
-
     /// Goes back to `earlier` changes of the same transaction: makes the versions current that were so then (QU-46).
     pub fn undo_to(&self, earlier: &Changes, published: &Snapshot) {
         for table in self.tables.values().flatten() {
@@ -107,9 +102,6 @@ impl Changes {
             };
             if let Some(table) = then {
                 table.live.version.store(table.version, Ordering::Release);
-                if !earlier.tables.contains_key(name) {
-                    table.live.forget_published();
-                }
                 // Its rows, too, are those from then.
                 *table.live.row_id.lock() = 0;
             }

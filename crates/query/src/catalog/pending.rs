@@ -133,7 +133,6 @@ impl Catalog {
         }
         self.version.store(next.version, Ordering::Release);
         *self.current.write() = Arc::new(next);
-        changes.forget_published();
         drop(publishing);
     }
 

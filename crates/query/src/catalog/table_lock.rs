@@ -7,7 +7,7 @@
 //!   RowExclusive                             x    x   x   x    writes rows
 //!   ShareUpdateExclusive                x    x    x   x   x    keeps itself single
 //!   Share                           x   x         x   x   x    keeps writers out: LOCK TABLES ... READ
-//!   ShareRowExclusive               x   x    x    x   x   x    makes an index beside readers
+//!   ShareRowExclusive               x   x    x    x   x   x    keeps writers out, and itself single
 //!   Exclusive                   x   x   x    x    x   x   x    lets plain reads through
 //!   AccessExclusive         x   x   x   x    x    x   x   x    changes the definition
 //! ```

@@ -16,10 +16,8 @@ use crate::catalog::table_lock::TableLock;
 pub struct TableState {
     /// The sessions that use it, and those that keep others from it.
     pub table_lock: TableLock,
-    /// The current version: the published one, or that of the transaction which changes the table and keeps others from it.
+    /// The current version.
     pub version: AtomicU64,
-    /// The published version, while a transaction changes the definition beside readers; otherwise 0.
-    beside: AtomicU64,
     /// The newest version that was given to a definition, be it published or not. So no two definitions have one
     /// version, even if the first was undone.
     given: AtomicU64,
@@ -69,17 +67,7 @@ impl TableState {
 
     /// Returns whether a plan that was bound to this version of the definition may run.
     pub fn is_current(&self, version: u64) -> bool {
-        self.version.load(Ordering::Acquire) == version || self.beside.load(Ordering::Acquire) == version
-    }
-
-    /// Lets the published version stay valid while a transaction changes the definition beside readers.
-    pub fn keep_published(&self, version: u64) {
-        let _ = self.beside.compare_exchange(0, version, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// Ends `keep_published`.
-    pub(super) fn forget_published(&self) {
-        self.beside.store(0, Ordering::Release);
+        self.version.load(Ordering::Acquire) == version
     }
 
     /// Counts a changed row.

@@ -155,7 +155,7 @@ impl Session {
         };
         self.check_owns(&Object::table(&table))?;
         let parents = self.parents_of(commands, &table)?;
-        self.change_table_with(&table, TableMode::AccessExclusive, parents, |session, draft, snapshot| {
+        self.change_table_with(&table, parents, |session, draft, snapshot| {
             for command in commands {
                 session.alteration(draft, command, text, snapshot)?;
             }
@@ -224,20 +224,18 @@ impl Session {
         Ok(parents)
     }
 
-    /// Changes a table's definition, and keeps others from the table.
+    /// Changes a table's definition under its exclusive metadata lock.
     pub(super) fn change_table(
         &mut self,
         table: &Arc<Table>,
         change: impl FnOnce(&mut Session, &mut Draft, &Snapshot) -> Result<()>,
     ) -> Result<()> {
-        self.change_table_with(table, TableMode::AccessExclusive, Vec::new(), change)
+        self.change_table_with(table, Vec::new(), change)
     }
 
-    /// Changes a table's definition under its lock in a mode. Below AccessExclusive, the rows and constraints stay as they are.
-    pub(super) fn change_table_with(
+    fn change_table_with(
         &mut self,
         table: &Arc<Table>,
-        mode: TableMode,
         parents: Vec<(String, String)>,
         change: impl FnOnce(&mut Session, &mut Draft, &Snapshot) -> Result<()>,
     ) -> Result<()> {
@@ -250,20 +248,14 @@ impl Session {
         let needs = |snapshot: &Snapshot| {
             let parents = parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned());
             let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
-            Ok(match mode {
-                TableMode::AccessExclusive => RelatedTables::of(changed, snapshot).and(parents),
-                _ => RelatedTables { changed, tied: Vec::new() },
-            })
+            Ok(RelatedTables::of(changed, snapshot).and(parents))
         };
         let mut writing = match table.temporary {
             true => self.write_temporary(&db)?,
-            false => self.lock_and_write(&db, mode, needs)?,
+            false => self.lock_and_write(&db, TableMode::AccessExclusive, needs)?,
         };
         let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
-        if mode < TableMode::AccessExclusive {
-            old.live.keep_published(old.version);
-        }
         let mut draft = Draft::new(&old);
         change(self, &mut draft, &writing.snapshot)?;
         draft.drop_unused_columns();

@@ -6,7 +6,6 @@ use datum::key::KeyOrder;
 use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Part, Table};
-use query::catalog::table_lock::TableMode;
 use query::key_form::KeyForm;
 use query::nodes::expr::Expr;
 use syntax::postgres::tree::{Ident, IndexElem, IndexKey, IndexStmt, NullsOrder, SortDirection};
@@ -119,13 +118,7 @@ impl Session {
                 return Ok(());
             }
         }
-        // An index over columns leaves the rows where they are, so readers go on. Of others the rows get a hidden column.
-        let columns = wanted.parts.iter().map(|(column, _)| column).chain(&wanted.predicate);
-        let mode = match columns.into_iter().all(|column| matches!(column, WantedColumn::Named(_))) {
-            true => TableMode::ShareRowExclusive,
-            false => TableMode::AccessExclusive,
-        };
-        self.change_table_with(&table, mode, Vec::new(), |session, draft, snapshot| {
+        self.change_table(&table, |session, draft, snapshot| {
             let name = match name {
                 Some(name) => name.value.clone(),
                 None => {

@@ -161,29 +161,3 @@ fn pg_locks_shows_transactions_and_the_rows_for_which_they_wait() {
         "BEGIN\nCREATE TABLE\nAccessExclusiveLock\nROLLBACK",
     );
 }
-
-#[test]
-fn an_index_of_columns_is_made_beside_readers_but_not_beside_writers() {
-    let (mut world, mut one, mut other) = two("create table t (a int primary key, b int)
-         create table u (a int)
-         insert into t select i, i % 7 from generate_series(1, 100) i");
-    check(one.lines("begin\ncreate index t_b on t (b)\nselect count(*) from t where b = 3"), "BEGIN\nCREATE INDEX\n14");
-    check(other.run("set lock_timeout = 1"), "SET");
-    let timeout = "ERROR:  55P03: canceling statement due to lock timeout";
-    check(other.run("select count(*) from t where b = 3"), "14");
-    check(other.run("select a from t where b = 3 limit 1 for update"), "3");
-    check(other.run("update t set b = 0"), timeout);
-    check(other.run("create index on t (b, a)"), timeout);
-    check(other.run("alter table t add c int"), timeout);
-    let mut old = world.session();
-    check(old.lines("begin isolation level repeatable read\nselect count(*) from t where b = 3"), "BEGIN\n14");
-    let mut older = world.session();
-    check(older.lines("begin isolation level repeatable read\nselect count(*) from u"), "BEGIN\n0");
-    check(one.run("commit"), "COMMIT");
-    check(other.run("update t set b = 3 where a < 3"), "UPDATE 2");
-    check(other.run("select count(*) from t where b = 3"), "16");
-    check(old.run("select count(*) from t where b = 3"), "14");
-    check(older.run("select count(*) from t where b = 3"), "14");
-    check(other.lines("begin\ncreate index t_e on t ((b + 1))"), "BEGIN\nCREATE INDEX");
-    check(one.lines("set lock_timeout = 1\nselect count(*) from t where b = 3"), &format!("SET\n{timeout}"));
-}
