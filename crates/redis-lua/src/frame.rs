@@ -7,8 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use mlua::{Error, Function, Lua, Result};
 
-use crate::patterns::too_large;
-use crate::raise::raise_table;
+use crate::raise::{raise_table, too_large};
 
 /// A question of a running script.
 #[derive(Debug)]

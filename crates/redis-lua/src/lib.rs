@@ -8,6 +8,7 @@ mod frame;
 mod json;
 mod libraries;
 mod library;
+mod library_runs;
 mod msgpack;
 mod number_text;
 mod packing;

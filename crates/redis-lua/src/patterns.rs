@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::frame::Frame;
 use crate::library::add;
 use crate::number_text;
-use crate::raise::{raise_bytes, raise_text, thrown, type_name, wrong_type};
+use crate::raise::{raise_text, thrown, type_name, wrong_type};
 
 const CAPTURES_MAX: usize = 32;
 /// Nested steps of one match.
@@ -526,9 +526,4 @@ pub fn replace_in(lua: &Lua, table: &Table, frame: &Rc<Frame>, pcall: &Function)
     add(lua, table, "gsub", move |args| gsub(args, &own, &pcall))?;
     let own = frame.clone();
     add(lua, table, "rep", move |args| rep(args, &own))
-}
-
-/// Returns the error of a text that is too large for the state.
-pub fn too_large(lua: &Lua) -> mlua::Error {
-    raise_bytes(lua, b"not enough memory")
 }

@@ -133,3 +133,8 @@ pub fn raise_table(lua: &Lua, text: &str) -> Error {
         Err(error) => error,
     }
 }
+
+/// Returns the error of a text that is too large for the state.
+pub fn too_large(lua: &Lua) -> mlua::Error {
+    raise_bytes(lua, b"not enough memory")
+}

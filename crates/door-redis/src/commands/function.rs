@@ -9,7 +9,7 @@ use crate::commands::{help as lines, utf8};
 use crate::glob;
 use crate::scripts::libraries::{Library, Policy};
 use crate::scripts::run::{RunTerms, run};
-use crate::scripts::{put_state, take_state};
+use crate::scripts::thread_state::{put_state, take_state};
 use crate::session::Session;
 
 pub fn fcall(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {

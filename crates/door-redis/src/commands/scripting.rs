@@ -10,7 +10,8 @@ use crate::call::{Call, Result};
 use crate::commands::help as lines;
 use crate::number;
 use crate::scripts::run::{RunTerms, run};
-use crate::scripts::{Kill, Script, put_state, take_state};
+use crate::scripts::thread_state::{put_state, take_state};
+use crate::scripts::{Kill, Script};
 use crate::session::Session;
 
 const NO_SCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";

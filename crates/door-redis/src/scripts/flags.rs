@@ -2,8 +2,6 @@
 
 use redis_lua::FLAGS;
 
-use crate::commands::utf8;
-
 /// Flags of a script or a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptFlags {
@@ -27,7 +25,7 @@ pub fn read(text: &[u8]) -> Result<(Option<ScriptFlags>, usize), String> {
     let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
         return Err("ERR Invalid script shebang".to_owned());
     };
-    let line = utf8(&text[..end]);
+    let line = String::from_utf8_lossy(&text[..end]).into_owned();
     let mut words = line.split([' ', '\t', '\r', '\x0b', '\x0c']).filter(|word| !word.is_empty());
     let engine = words.next().unwrap_or_default();
     if engine != "#!lua" {
