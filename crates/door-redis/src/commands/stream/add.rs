@@ -11,7 +11,7 @@ use crate::errors;
 const NODES_MAX: u64 = 100;
 
 /// The options of XADD and XTRIM.
-struct AddOptions {
+struct EntryOptions {
     id: Option<NewId>,
     /// Where the id is.
     at: usize,
@@ -20,8 +20,8 @@ struct AddOptions {
 }
 
 /// Reads options, and in XADD the id behind them. Returns None after an error reply.
-fn options(call: &mut Call<'_>, is_add: bool, nodes: NodeLimits) -> Option<AddOptions> {
-    let mut found = AddOptions { id: None, at: 2, trim: None, makes_stream: true };
+fn options(call: &mut Call<'_>, is_add: bool, nodes: NodeLimits) -> Option<EntryOptions> {
+    let mut found = EntryOptions { id: None, at: 2, trim: None, makes_stream: true };
     let mut limit: Option<i64> = None;
     while found.at < call.args.len() {
         let (at, more) = (found.at, call.args.len() - 1 - found.at);

@@ -3,7 +3,7 @@
 use engine::{Group, KeyTransaction, Stream, StreamId};
 
 use super::progress::UNKNOWN;
-use super::{Outcome, load, notify};
+use super::{StreamResult, load, notify};
 use crate::call::{Call, Result};
 use crate::commands::{help as reply_help, shown};
 
@@ -12,7 +12,7 @@ fn load_with_group<'k>(
     txn: &mut KeyTransaction<'k>,
     call: &mut Call<'_>,
     needs_group: bool,
-) -> Outcome<Option<(Stream<'k>, Option<Group>)>> {
+) -> StreamResult<Option<(Stream<'k>, Option<Group>)>> {
     let Some(found) = load(txn, call, call.args[2])? else { return Ok(None) };
     let Some(stream) = found else {
         call.reply.error(

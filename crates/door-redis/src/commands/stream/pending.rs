@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
 
-use super::{Outcome, ids, load_group, load_read, notify};
+use super::{StreamResult, ids, load_group, load_read, notify};
 use crate::call::{Call, Result};
 use crate::commands::shown;
 use crate::{errors, number};
@@ -35,7 +35,7 @@ pub fn xack(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 struct Names(HashMap<u32, Vec<u8>>);
 
 impl Names {
-    fn of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, id: u32) -> Outcome<&[u8]> {
+    fn of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, id: u32) -> StreamResult<&[u8]> {
         if !self.0.contains_key(&id) {
             let consumer = txn.consumer_by_id(stream, group, id)?;
             self.0.insert(id, consumer.map(|consumer| consumer.name).unwrap_or_default());
@@ -109,7 +109,12 @@ fn is_shown(txn: &KeyTransaction<'_>, item: &Pending, part: &Part) -> bool {
     part.idle_ms == 0 || idle_of(txn, item) >= part.idle_ms
 }
 
-fn shown_of_group(txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, part: &Part) -> Outcome<Vec<Pending>> {
+fn shown_of_group(
+    txn: &KeyTransaction<'_>,
+    stream: &Stream<'_>,
+    group: &Group,
+    part: &Part,
+) -> StreamResult<Vec<Pending>> {
     let mut walk = txn.group_pending(stream, group, part.from)?;
     let mut found = Vec::new();
     while (found.len() as u64) < part.count
@@ -130,7 +135,7 @@ fn shown_of_consumer(
     group: &Group,
     consumer: &Consumer,
     part: &Part,
-) -> Outcome<Vec<Pending>> {
+) -> StreamResult<Vec<Pending>> {
     const BATCH: usize = 100;
     let mut walk = txn.consumer_pending(stream, group, consumer, part.from)?;
     let (mut found, mut is_done) = (Vec::new(), false);
@@ -253,7 +258,7 @@ impl Claims {
         call: &Call<'_>,
         (stream, group): (&mut Stream<'k>, &mut Group),
         pending: Pending,
-    ) -> Outcome<()> {
+    ) -> StreamResult<()> {
         let consumer = match self.consumer.take() {
             Some(consumer) => consumer,
             None => match txn.consumer(stream, group, call.args[3])? {
@@ -283,7 +288,7 @@ impl Claims {
         call: &mut Call<'_>,
         (stream, group): (&mut Stream<'k>, &mut Group),
         is_bare: bool,
-    ) -> Outcome<Vec<StreamId>> {
+    ) -> StreamResult<Vec<StreamId>> {
         call.reply.array(self.shown.len());
         for id in &self.shown {
             if is_bare {

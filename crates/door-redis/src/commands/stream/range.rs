@@ -2,7 +2,7 @@
 
 use engine::{KeyTransaction, Stream, StreamId};
 
-use super::{Outcome, load};
+use super::{StreamResult, load};
 use crate::call::{Call, Result};
 use crate::errors;
 
@@ -48,7 +48,7 @@ pub(super) fn count_entries(
     to: StreamId,
     is_backward: bool,
     most: Option<u64>,
-) -> Outcome<(u64, Option<StreamId>)> {
+) -> StreamResult<(u64, Option<StreamId>)> {
     let most = most.unwrap_or(u64::MAX);
     let (mut count, mut last) = (0, None);
     let mut walk = txn.stream_entries(stream, from, to, is_backward)?;

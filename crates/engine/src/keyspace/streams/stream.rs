@@ -97,7 +97,7 @@ impl Stream<'_> {
 }
 
 /// The record of a chunk.
-pub(crate) struct Chunk {
+pub(crate) struct StreamChunk {
     pub id: StreamId,
     pub head: ChunkHead,
     pub record: Vec<u8>,
@@ -258,14 +258,14 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Reads a chunk's head from its record.
-    pub(crate) fn chunk(&self, tree_key: &[u8], record: &[u8]) -> Result<Chunk> {
+    pub(crate) fn chunk(&self, tree_key: &[u8], record: &[u8]) -> Result<StreamChunk> {
         let id = id_of_key(tree_key)?;
         let len = Meta::parse(record)?.body.payload_len().min(HEAD_BYTES as u64);
         let (head, _) = ChunkHead::split(&self.sub_part(record, 0..len)?)?;
-        Ok(Chunk { id, head, record: record.to_vec() })
+        Ok(StreamChunk { id, head, record: record.to_vec() })
     }
 
-    pub(crate) fn chunk_entries(&self, chunk: &Chunk) -> Result<Vec<u8>> {
+    pub(crate) fn chunk_entries(&self, chunk: &StreamChunk) -> Result<Vec<u8>> {
         let len = Meta::parse(&chunk.record)?.body.payload_len();
         self.sub_part(&chunk.record, HEAD_BYTES as u64..len)
     }
@@ -298,13 +298,13 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Returns the last chunk whose id is at most this one.
-    pub(crate) fn chunk_at(&self, stream: &Stream<'_>, id: StreamId) -> Result<Option<Chunk>> {
+    pub(crate) fn chunk_at(&self, stream: &Stream<'_>, id: StreamId) -> Result<Option<StreamChunk>> {
         let mut walk = self.chunks(stream, StreamId::MIN..=id, true);
         walk.next(self)
     }
 
     /// Returns the last chunk.
-    pub(crate) fn last_chunk(&self, stream: &Stream<'_>) -> Result<Option<Chunk>> {
+    pub(crate) fn last_chunk(&self, stream: &Stream<'_>) -> Result<Option<StreamChunk>> {
         self.chunk_at(stream, StreamId::MAX)
     }
 }
@@ -333,7 +333,7 @@ fn parse(entry: &Entry) -> Result<(StreamState, u64, Option<u64>)> {
 }
 
 impl ChunkWalk {
-    pub fn next(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<Chunk>> {
+    pub fn next(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<StreamChunk>> {
         let Some(scan) = &mut self.scan else { return Ok(None) };
         if self.at == self.batch.len() {
             self.at = 0;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::streams::chunk::{CHUNK_MAX, ChunkEntries, ChunkHead, ChunkWriter};
 use crate::keyspace::streams::node::{Node, NodeLimits, StreamField};
-use crate::keyspace::streams::stream::{Chunk, REMOVED_MAX, Stream};
+use crate::keyspace::streams::stream::{REMOVED_MAX, Stream, StreamChunk};
 use crate::keyspace::streams::stream_id::StreamId;
 
 /// How much XTRIM leaves.
@@ -31,7 +31,7 @@ pub struct Trim {
 
 /// What a trim removes.
 #[derive(Default)]
-struct Cut {
+struct TrimCut {
     entries: u64,
     /// The first of the chunks that go, unless there are many, and the last one.
     chunks: Vec<StreamId>,
@@ -45,8 +45,8 @@ struct Cut {
     nodes: u64,
 }
 
-impl Cut {
-    fn add(&mut self, part: &Part) {
+impl TrimCut {
+    fn add(&mut self, part: &StreamPart) {
         self.entries += u64::from(part.head.live);
         self.nodes += u64::from(part.head.begins_node);
         match part.chunk {
@@ -66,7 +66,7 @@ impl Cut {
 
 /// A chunk, or the tail.
 #[derive(Clone, Copy)]
-struct Part {
+struct StreamPart {
     chunk: Option<StreamId>,
     head: ChunkHead,
 }
@@ -176,7 +176,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Stores what is left of a chunk, or of the tail.
-    fn shrink_part(&mut self, stream: &mut Stream<'k>, chunk: Option<Chunk>, left: ChunkWriter) -> Result<()> {
+    fn shrink_part(&mut self, stream: &mut Stream<'k>, chunk: Option<StreamChunk>, left: ChunkWriter) -> Result<()> {
         match chunk {
             Some(chunk) if left.live == 0 => self.drop_chunk(stream, &chunk),
             Some(chunk) => {
@@ -206,13 +206,13 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    fn put_node(&mut self, stream: &mut Stream<'k>, chunk: &Chunk, node: Node) -> Result<()> {
+    fn put_node(&mut self, stream: &mut Stream<'k>, chunk: &StreamChunk, node: Node) -> Result<()> {
         let entries = self.chunk_entries(chunk)?;
         self.put_chunk(stream, chunk.id, &ChunkHead { node, ..chunk.head }, &entries)
     }
 
     /// Removes a chunk without entries.
-    fn drop_chunk(&mut self, stream: &mut Stream<'k>, chunk: &Chunk) -> Result<()> {
+    fn drop_chunk(&mut self, stream: &mut Stream<'k>, chunk: &StreamChunk) -> Result<()> {
         let next = match chunk.id.next() {
             Some(behind) => self.chunks(stream, behind..=StreamId::MAX, false).next(self)?,
             None => None,
@@ -271,12 +271,12 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Reads from the first chunk on what goes.
-    fn cut_from_start(&self, stream: &Stream<'_>, excess: u64, trim: Trim) -> Result<Cut> {
-        let (mut cut, mut node) = (Cut::default(), Vec::<Part>::new());
-        let mut tail = (stream.state.head.live > 0).then_some(Part { chunk: None, head: stream.state.head });
+    fn cut_from_start(&self, stream: &Stream<'_>, excess: u64, trim: Trim) -> Result<TrimCut> {
+        let (mut cut, mut node) = (TrimCut::default(), Vec::<StreamPart>::new());
+        let mut tail = (stream.state.head.live > 0).then_some(StreamPart { chunk: None, head: stream.state.head });
         let mut walk = self.all_chunks(stream, false);
         loop {
-            let chunk = walk.next(self)?.map(|chunk| Part { chunk: Some(chunk.id), head: chunk.head });
+            let chunk = walk.next(self)?.map(|chunk| StreamPart { chunk: Some(chunk.id), head: chunk.head });
             let Some(part) = chunk.or_else(|| tail.take()) else { break };
             if !trim.is_approximate {
                 let goes = match trim.to {
@@ -302,7 +302,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Returns how many entries of a part go that does not go as a whole.
-    fn partial(&self, stream: &Stream<'_>, part: &Part, excess: u64, trim: Trim) -> Result<u64> {
+    fn partial(&self, stream: &Stream<'_>, part: &StreamPart, excess: u64, trim: Trim) -> Result<u64> {
         let TrimTo::MinId(least) = trim.to else { return Ok(excess) };
         let (base, entries) = self.part_entries(stream, part.chunk)?;
         let (mut read, mut count) = (ChunkEntries::new(base, &entries), 0);
@@ -323,17 +323,17 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Reads from the tail on what stays, which is `left` entries, or more in whole nodes.
-    fn cut_from_end(&self, stream: &Stream<'_>, left: u64, trim: Trim) -> Result<Cut> {
-        let mut cut = Cut { is_many: true, ..Cut::default() };
+    fn cut_from_end(&self, stream: &Stream<'_>, left: u64, trim: Trim) -> Result<TrimCut> {
+        let mut cut = TrimCut { is_many: true, ..TrimCut::default() };
         let (mut kept, mut nodes) = (0, 0);
         let mut walk = self.all_chunks(stream, true);
-        let mut part = (stream.state.head.live > 0).then_some(Part { chunk: None, head: stream.state.head });
+        let mut part = (stream.state.head.live > 0).then_some(StreamPart { chunk: None, head: stream.state.head });
         let mut stays = left > 0;
         loop {
             let here = match part.take() {
                 Some(part) => part,
                 None => match walk.next(self)? {
-                    Some(chunk) => Part { chunk: Some(chunk.id), head: chunk.head },
+                    Some(chunk) => StreamPart { chunk: Some(chunk.id), head: chunk.head },
                     None => break,
                 },
             };
@@ -358,7 +358,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(cut)
     }
 
-    fn apply_cut(&mut self, stream: &mut Stream<'k>, cut: &Cut, trim: Trim) -> Result<()> {
+    fn apply_cut(&mut self, stream: &mut Stream<'k>, cut: &TrimCut, trim: Trim) -> Result<()> {
         if let Some(last) = cut.last_chunk {
             let version = self.version_of(stream)?;
             if cut.is_many {
@@ -403,7 +403,7 @@ impl<'k> KeyTransaction<'k> {
         match first {
             Some(chunk) if cut.partial > 0 || !chunk.head.begins_node => {
                 if writer.live == 0 {
-                    return self.shrink_part(stream, Some(Chunk { head, ..chunk }), writer);
+                    return self.shrink_part(stream, Some(StreamChunk { head, ..chunk }), writer);
                 }
                 self.put_chunk(stream, base, &head, &writer.bytes)
             }
@@ -417,7 +417,7 @@ impl<'k> KeyTransaction<'k> {
 }
 
 /// Adds a node to what goes, if it may go. Returns false if it stays.
-fn take_node(cut: &mut Cut, node: &mut Vec<Part>, excess: u64, trim: Trim) -> bool {
+fn take_node(cut: &mut TrimCut, node: &mut Vec<StreamPart>, excess: u64, trim: Trim) -> bool {
     let live: u64 = node.iter().map(|part| u64::from(part.head.live)).sum();
     let is_within = trim.limit == 0 || cut.entries + live <= trim.limit;
     let goes = match trim.to {
