@@ -1,6 +1,6 @@
 //! One run of a command: its arguments, and the destination of its reply.
 
-use engine::{Entry, Error, KeyTransaction};
+use engine::{Claim, Entry, Error, KeyTransaction, Kind, Serving};
 use stdx::memory;
 
 use crate::command::Command;
@@ -16,6 +16,27 @@ pub struct Call<'c> {
     pub command: &'static Command,
     pub spooling: &'c mut Spooling,
     pub limits: &'c EncodingLimits,
+}
+
+/// Looks at a key for a client that waits for it (`engine::KeyWait`), and writes the client's reply if it has something.
+pub type Serve = Box<
+    dyn Fn(&mut KeyTransaction<'_>, &[u8], &Claim<'_>, &mut Reply<'_>) -> std::result::Result<Serving, Error>
+        + Send
+        + Sync,
+>;
+
+/// The wait of a command that has found nothing.
+pub struct Blocking {
+    /// The type that a key must have to be of use.
+    pub kind: Kind,
+    pub keys: Vec<Box<[u8]>>,
+    /// Another key that serving changes.
+    pub also: Option<Box<[u8]>>,
+    /// 0: for ever.
+    pub timeout_ms: u64,
+    pub serve: Serve,
+    /// Writes the reply where the command must not wait: in EXEC and in scripts.
+    pub refuse: fn(&mut Reply<'_>),
 }
 
 pub type Result = std::result::Result<(), Error>;

@@ -42,6 +42,7 @@ pub mod flag {
     pub const MOVABLEKEYS: u32 = 1 << 12;
     pub const SKIP_MONITOR: u32 = 1 << 13;
     pub const NO_MANDATORY_KEYS: u32 = 1 << 14;
+    /// May wait until a key has something for it.
     pub const BLOCKING: u32 = 1 << 15;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;

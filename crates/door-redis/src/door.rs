@@ -100,6 +100,7 @@ impl RedisDoor {
     /// Gives the door the worker pool that it runs on, for timers and for INFO.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.shared.pool.set(Arc::downgrade(pool));
+        self.shared.serve_deferred_waits();
     }
 
     /// Loads the libraries of functions that are stored. One that cannot be loaded stays stored, and is missing until the next start.
@@ -179,7 +180,8 @@ impl Door for RedisDoor {
         any_late.then(|| -> Fetch { Box::new(move |thens| keyspace.fetch(&ahead, thens)) })
     }
 
-    fn close(&self, session: Session) {
+    fn close(&self, mut session: Session) {
+        session.leave();
         self.shared.hub.leave(&session.client);
         self.shared.monitors.leave(&session.client);
         self.shared.clients.remove(session.client.id);

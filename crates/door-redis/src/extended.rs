@@ -38,6 +38,17 @@ impl Extended {
         }
     }
 
+    /// Returns about the same number.
+    pub fn to_f64(self) -> f64 {
+        let (negative, size) = match self {
+            Extended::Infinite { negative } => (negative, f64::INFINITY),
+            Extended::Finite { negative, significand, exponent } => {
+                (negative, significand as f64 * 2.0_f64.powi(exponent))
+            }
+        };
+        if negative { -size } else { size }
+    }
+
     pub fn is_infinite(&self) -> bool {
         matches!(self, Extended::Infinite { .. })
     }

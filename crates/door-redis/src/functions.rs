@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use engine::KeyTransaction;
 
-use crate::call::{Call, Result};
+use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, config, connection, debug, expire, function, generic, geo, hash, hyperloglog, info,
-    introspect, latency, memory, object, pubsub, scan, scripting, server, set, slowlog, sorted_algebra, sorted_range,
-    sorted_set, stream, string, transaction,
+    introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
+    sorted_algebra, sorted_range, sorted_set, stream, string, transaction,
 };
 use crate::session::Session as State;
 use crate::table::COMMANDS;
@@ -26,13 +26,19 @@ pub enum Run {
     Write(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Runs a script: works on the session, and on keys that may not be among its arguments.
     Script(fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
+    /// Changes keys, or returns a wait if it has found nothing. It must not wait in EXEC and in scripts.
+    Block(BlockingFunction),
     /// Works on the session or the server.
     Session(fn(&mut State, &mut Call<'_>) -> Result),
     /// Has subcommands, which run instead. The arity of its row makes a subcommand mandatory.
     Container,
 }
 
-use Run::{Container, Read, Script, Session, Write};
+/// The function of a command that may wait.
+pub type BlockingFunction =
+    fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> std::result::Result<Option<Blocking>, engine::Error>;
+
+use Run::{Block, Container, Read, Script, Session, Write};
 
 /// Returns the function of a command.
 pub fn of(command: &'static Command) -> Run {
@@ -89,6 +95,28 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("hsetnx", Write(hash::hsetnx)),
     ("hstrlen", Read(hash::hstrlen)),
     ("hvals", Read(hash::hvals)),
+    ("blmove", Block(list_wait::blmove)),
+    ("blmpop", Block(list_wait::blmpop)),
+    ("blpop", Block(list_wait::blpop)),
+    ("brpop", Block(list_wait::brpop)),
+    ("brpoplpush", Block(list_wait::brpoplpush)),
+    ("lindex", Read(list::lindex)),
+    ("linsert", Write(list::linsert)),
+    ("llen", Read(list::llen)),
+    ("lmove", Write(list::lmove)),
+    ("lmpop", Write(list::lmpop)),
+    ("lpop", Write(list::lpop)),
+    ("lpos", Read(list::lpos)),
+    ("lpush", Write(list::lpush)),
+    ("lpushx", Write(list::lpushx)),
+    ("lrange", Read(list::lrange)),
+    ("lrem", Write(list::lrem)),
+    ("lset", Write(list::lset)),
+    ("ltrim", Write(list::ltrim)),
+    ("rpop", Write(list::rpop)),
+    ("rpoplpush", Write(list::rpoplpush)),
+    ("rpush", Write(list::rpush)),
+    ("rpushx", Write(list::rpushx)),
     ("sadd", Write(set::sadd)),
     ("scard", Read(set::scard)),
     ("sdiff", Read(set::sdiff)),

@@ -27,6 +27,7 @@ use crate::spool::Spool;
 use crate::table::{self, COMMANDS};
 use crate::users::User;
 
+mod blocked;
 pub(crate) mod login;
 mod run;
 
@@ -83,6 +84,8 @@ pub struct Session {
     pub(crate) durability_lsn: u64,
     /// The session sleeps until this wall time: WAIT, a pause or a login delay.
     pub(crate) sleep_until_ms: Option<u64>,
+    /// The wait of a blocking command.
+    blocked: Option<blocked::Blocked>,
     /// A pending login. While the session sleeps, it waits for this.
     attempt: Option<Attempt>,
     /// A CLIENT KILL that waits until its victims are gone.
@@ -150,6 +153,7 @@ impl Session {
             closing: false,
             durability_lsn: 0,
             sleep_until_ms: None,
+            blocked: None,
             attempt: None,
             killing: None,
             after_sleep: None,
@@ -211,11 +215,11 @@ impl Session {
 
     /// Runs all complete requests of the input.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
-        if !self.wake_up(io) {
+        self.durability_lsn = 0;
+        if !self.wake_blocked(io) || !self.wake_up(io) {
             self.ahead.clear();
             return Flow::Continue;
         }
-        self.durability_lsn = 0;
         self.last_ns = match std::mem::take(&mut self.waits_since_ns) {
             0 => self.shared.clock.monotonic_ns(),
             since => since,
@@ -739,6 +743,10 @@ impl Session {
         self.finish(command.index(), args, &out[mark..]);
         if command.is(flag::WRITE | flag::READONLY) {
             self.put_own_events(out, mark);
+        }
+        if self.blocked.is_some() {
+            self.park_blocked(io);
+            return Step::Stop;
         }
         if let Some(until) = self.sleep_until_ms {
             self.sleep(io, until);

@@ -106,6 +106,18 @@ impl Shared {
         count
     }
 
+    /// Lets the pool serve clients whose service may have to wait for a transaction of SQL.
+    pub fn serve_deferred_waits(&self) {
+        let (keyspace, pool) = (Arc::downgrade(&self.keyspace), self.pool.get().cloned());
+        self.keyspace.defer_waits(Box::new(move |deferred| {
+            let Some(keyspace) = keyspace.upgrade() else { return };
+            match pool.as_ref().and_then(Weak::upgrade) {
+                Some(pool) => pool.task(Box::new(move || keyspace.serve_now(deferred))),
+                None => keyspace.serve_now(deferred),
+            }
+        }));
+    }
+
     pub fn pool(&self) -> Option<Arc<Pool>> {
         self.pool.get().and_then(Weak::upgrade)
     }

@@ -12,6 +12,7 @@ mod generic;
 mod geo;
 mod hash;
 mod hyperloglog;
+mod list;
 mod pubsub;
 mod scripting;
 mod server;
@@ -21,9 +22,10 @@ mod stream;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 14] = [
+const GROUPS: [&[Command]; 15] = [
     string::ROWS,
     bitmap::ROWS,
+    list::ROWS,
     hash::ROWS,
     set::ROWS,
     sorted_set::ROWS,

@@ -257,6 +257,55 @@ STREAMS = [
 ]
 
 
+ITEMS = ["a", "b", "c", "", "1", "-5", "x" * 90, "y" * 500, "z" * 1099, "w" * 3000]
+
+
+def item(rng):
+    return rng.choice(ITEMS) if rng.random() < 0.8 else str(rng.randrange(50))
+
+
+def items(rng):
+    most = 120 if rng.random() < 0.1 else 4
+    return [item(rng) for _ in range(rng.randrange(1, most))]
+
+
+def ends(rng, count):
+    return [pick(rng, "LEFT", "RIGHT", "left", "Right", *(["BAD"] if rng.random() < 0.1 else [])) for _ in range(count)]
+
+
+def wait(rng):
+    return pick(rng, "0.001", "0.001", "0.002", "1e-3", "x", "-1", "nan", "1e300", "", " 1", "0x")
+
+
+def some_keys(rng):
+    keys = sets_of(rng)
+    return [pick(rng, *[str(len(keys))] * 8, "0", "x", "9", "-1", "9223372036854775807"), *keys]
+
+
+LISTS = [
+    (9, lambda r: [pick(r, "LPUSH", "RPUSH", "RPUSH"), key(r), *items(r)]),
+    (2, lambda r: [pick(r, "LPUSHX", "RPUSHX"), key(r), *items(r)]),
+    (6, lambda r: [pick(r, "LPOP", "RPOP"), key(r), *r.choice([[], [], [count(r)], ["20"], ["1", "2"]])]),
+    (1, lambda r: ["LLEN", key(r)]),
+    (3, lambda r: ["LINDEX", key(r), number(r)]),
+    (3, lambda r: ["LRANGE", key(r), number(r), number(r)]),
+    (2, lambda r: ["LRANGE", key(r), "0", "-1"]),
+    (3, lambda r: ["LSET", key(r), number(r), item(r)]),
+    (3, lambda r: ["LINSERT", key(r), pick(r, "BEFORE", "AFTER", "before", "BAD"), item(r), item(r)]),
+    (3, lambda r: ["LREM", key(r), pick(r, "0", "0", "1", "-1", "2", "-3", "x", "9223372036854775807", "-9223372036854775808"), item(r)]),
+    (2, lambda r: ["LTRIM", key(r), pick(r, "0", "1", "-40", number(r)), pick(r, "-1", "-2", "40", number(r))]),
+    (3, lambda r: ["LPOS", key(r), item(r), *maybe(r, "RANK", p=0.4), *maybe(r, "1", "-1", "2", "-2", "0", "x", p=0.5), *r.choice([[], [], ["COUNT", count(r)], ["MAXLEN", count(r)], ["COUNT", "0", "MAXLEN", "5"], ["BAD", "1"], ["COUNT"]])]),
+    (4, lambda r: [pick(r, "LMOVE"), key(r), key(r), *ends(r, 2)]),
+    (2, lambda r: ["RPOPLPUSH", key(r), key(r)]),
+    (2, lambda r: ["LMPOP", *some_keys(r), *ends(r, 1), *r.choice([[], [], ["COUNT", count(r)], ["COUNT"], ["BAD", "1"], ["COUNT", "2", "COUNT", "2"]])]),
+    (2, lambda r: [pick(r, "BLPOP", "BRPOP"), *sets_of(r), wait(r)]),
+    (2, lambda r: ["BLMOVE", key(r), key(r), *ends(r, 2), wait(r)]),
+    (1, lambda r: ["BRPOPLPUSH", key(r), key(r), wait(r)]),
+    (1, lambda r: ["BLMPOP", wait(r), *some_keys(r), *ends(r, 1), *r.choice([[], [], ["COUNT", count(r)], ["BAD"]])]),
+    (1, lambda r: [r.choice(["LPUSH", "LINDEX", "LINSERT", "LMOVE", "BLPOP", "BLMPOP", "LPOS", "BLMOVE", "RPOPLPUSH"]), *maybe(r, "k1", p=0.5)]),
+]
+
+
 def acl(rng):
     user = rng.choice(["ann", "ben"])
     if rng.random() < 0.6:
@@ -334,6 +383,7 @@ COMMANDS = [
     *SORTED,
     *PLACES,
     *STREAMS,
+    *LISTS,
 ]
 if arguments.only == "sorted":
     COMMANDS = [*SORTED, (3, lambda r: ["DEL", key(r)]), (3, lambda r: ["SADD", key(r), *fields(r)]), (1, lambda r: ["COPY", key(r), key(r)]), (1, lambda r: ["RENAME", key(r), key(r)])]

@@ -15,6 +15,8 @@ pub mod hyperloglog;
 pub mod info;
 pub mod introspect;
 pub mod latency;
+pub mod list;
+pub mod list_wait;
 mod members;
 pub mod memory;
 pub mod object;

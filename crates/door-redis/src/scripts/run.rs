@@ -217,6 +217,11 @@ impl ScriptRun<'_, '_> {
         };
         match functions::of(command) {
             Run::Read(f) | Run::Write(f) => f(self.txn, &mut call)?,
+            Run::Block(f) => {
+                if let Some(blocking) = f(self.txn, &mut call)? {
+                    (blocking.refuse)(&mut call.reply);
+                }
+            }
             Run::Session(f) => f(self.session, &mut call)?,
             // Their rows have the flag noscript, or are containers whose arity asks for a subcommand.
             Run::Script(_) | Run::Container => unreachable!("refused above"),

@@ -69,6 +69,19 @@ impl Session {
                 0
             }
             Run::Container => unreachable!("arity asks for a subcommand"),
+            Run::Block(f) => {
+                let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
+                let keyspace = self.shared.keyspace.clone();
+                let (blocked, lsn) = keyspace.write(locks, several, |txn| {
+                    let reply = Reply { out: &mut *out, resp3 };
+                    let mut call =
+                        Call { args, db, reply, command, spooling: &mut spooling, limits: &shared.pack_limits };
+                    let blocking = f(txn, &mut call)?;
+                    blocking.map(|blocking| self.block(txn, command.index(), blocking)).transpose()
+                })?;
+                self.blocked = blocked;
+                lsn
+            }
             Run::Read(f) => {
                 let keyspace = self.shared.keyspace.clone();
                 let ((), lsn) = keyspace.read(locks, |txn| {
@@ -218,6 +231,11 @@ impl Session {
         }
         match functions::of(command) {
             Run::Read(f) | Run::Write(f) => f(txn, &mut call)?,
+            Run::Block(f) => {
+                if let Some(blocking) = f(txn, &mut call)? {
+                    (blocking.refuse)(&mut call.reply);
+                }
+            }
             Run::Script(f) => {
                 if shared.monitors.see(command) {
                     self.show_to_monitors(args);
