@@ -60,6 +60,8 @@ struct Walk<'s> {
     queued_versions: Vec<u64>,
     /// Sorted sets with elements.
     sorted: Vec<SortedElements>,
+    /// Version id, highest level and number of items in chunks of each live list.
+    lists: Vec<(u64, u8, u64)>,
     /// Elements by score that do not fit their members, by version id. Those of garbage are no problem.
     unmatched: Vec<(u64, String)>,
     /// The streams that have elements, by version id.
@@ -113,6 +115,7 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<R
         elements: HashMap::new(),
         queued_versions: Vec::new(),
         sorted: Vec::new(),
+        lists: Vec::new(),
         unmatched: Vec::new(),
         streams: HashMap::new(),
         queued_ranges: BTreeMap::new(),
@@ -183,6 +186,11 @@ impl Walk<'_> {
             };
             walk.report.keys += 1;
             walk.counts.entry(db).or_default().keys += 1;
+            if let (Kind::List, Body::Elements { version, .. }, Ok(list)) =
+                (meta.head.kind, meta.body, ListRecord::parse(&meta))
+            {
+                walk.lists.push((version, list.levels, list.in_chunks()));
+            }
             if let Ok(Some(elements)) = SortedElements::of(&meta) {
                 walk.sorted.push(elements);
             }
@@ -311,8 +319,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks the levels of live sorted sets.
+    /// Checks the levels of live sorted sets and lists.
     fn levels(&mut self) -> Result<()> {
+        for (version, top, in_chunks) in std::mem::take(&mut self.lists) {
+            let problems = self.keyspace.check_list(version, top, in_chunks)?;
+            self.report.problems.extend(problems);
+        }
         for elements in std::mem::take(&mut self.sorted) {
             let problems = self.keyspace.sorted_levels(elements).check()?;
             self.report.problems.extend(problems);

@@ -192,6 +192,7 @@ def departures(beluga):
     control.call("FLUSHALL")
     for nth in range(50):
         gone, stays = Wire(beluga.port), Wire(beluga.port)
+        name = gone.call("CLIENT", "ID")[1:-2]
         gone.send(request("BLPOP", "q", "0"))
         until(f"{nth}: the first is blocked", control, lambda count: count == 1)
         stays.send(request("BLPOP", "q", "0"))
@@ -199,17 +200,12 @@ def departures(beluga):
         if nth % 2:
             gone.close()
         else:
-            control.call("CLIENT", "KILL", "ID", gone_id(control, 0))
+            control.call("CLIENT", "KILL", "ID", name)
         until(f"{nth}: one is left", control, lambda count: count == 1)
         control.call("RPUSH", "q", "element")
         tally.equal(f"{nth}: the element goes to the client that is there", stays.reply(), b"*2\r\n$1\r\nq\r\n$7\r\nelement\r\n")
         stays.close()
     control.close()
-
-
-def gone_id(control, nth):
-    lines = [line for line in control.call("CLIENT", "LIST").split(b"\n") if b" flags=b " in line]
-    return lines[nth].split(b"id=")[1].split()[0]
 
 
 def crowd(beluga, count):

@@ -327,7 +327,7 @@ pub fn lindex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.null();
         return Ok(());
     };
-    let mut walk = txn.item_at(&entry, index)?;
+    let mut walk = txn.items_from(&entry, End::Head, index)?;
     match walk.next(txn)? {
         Some(item) => call.bulk_item_value(txn, &item),
         // A reader that meets a change runs again.

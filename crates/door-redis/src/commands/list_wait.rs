@@ -66,8 +66,8 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: End) -> Outcome<O
 }
 
 pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
-    let Some(timeout_ms) = timeout(call, 1) else { return Ok(None) };
     let Some(PopMany { keys, end, count }) = PopMany::read(call, 2) else { return Ok(None) };
+    let Some(timeout_ms) = timeout(call, 1) else { return Ok(None) };
     let (db, keys) = (call.db, &call.args[keys]);
     match first_list(txn, call, keys)? {
         FirstList::WrongType => return Ok(None),

@@ -103,7 +103,8 @@ impl<'k> KeyTransaction<'k> {
                 let _ = self.keyspace.remove_expiry(&entry);
             }
         }
-        self.readied(place);
+        let kind = if let RecordChange::Put(put) = target { Some(put.kind) } else { None };
+        self.readied(place, kind);
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
         if was_expired && facts.existed {
             self.notify_at(place, event_class::EXPIRED, "expired");

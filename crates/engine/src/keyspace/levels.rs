@@ -54,7 +54,6 @@ pub(crate) enum LevelEntries {
     /// Elements of this kind, each of weight 1.
     Elements(u8),
     /// Records of level 0 with weights.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for lists"))]
     Weights,
 }
 
@@ -191,13 +190,11 @@ impl<'t> Levels<'t> {
     }
 
     /// Returns the weight of an entry of level 0.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for lists"))]
     pub fn weight(&self, sub: &[u8]) -> Result<Option<u64>> {
         Ok(self.bucket(0, sub)?.map(|bucket| bucket.weight))
     }
 
     /// Sets the weight of an entry of level 0, or removes the entry.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for lists"))]
     pub fn set_weight(&mut self, sub: &[u8], weight: Option<u64>) -> Result<()> {
         debug_assert!(self.entries == LevelEntries::Weights);
         let old = self.weight(sub)?;
@@ -392,7 +389,6 @@ impl<'t> Levels<'t> {
         Ok(own.map(|(key, bucket)| (self.sub_of(level, key), bucket)))
     }
 
-    #[cfg_attr(not(test), allow(dead_code, reason = "for lists"))]
     fn bucket(&self, level: u8, bound: &[u8]) -> Result<Option<Bucket>> {
         let key = self.key(level, bound);
         if let Some(changed) = self.changed.get(&key) {

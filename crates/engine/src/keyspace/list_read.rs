@@ -7,12 +7,14 @@ use std::ops::Bound;
 
 use btree::{Batch, ReadMode, ScanState};
 
-use crate::error::Result;
-use crate::keyspace::key::chunk;
+use crate::error::{Error, Result};
+use crate::keyspace::key::{chunk, parse_chunk};
 use crate::keyspace::key_txn::{Entry, KeyTransaction};
+use crate::keyspace::levels::{LevelEntries, Levels};
 use crate::keyspace::list::{End, Items, ListChunk, ListRecord};
 use crate::keyspace::members::ItemValue;
 use crate::keyspace::record::Meta;
+use crate::keyspace::state::Keyspace;
 
 /// A part of a list, in the order of a walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct ListWalk {
     part: Part,
     /// Items to pass over before the first one.
     skip: u64,
+    /// The index within the first chunk of the first item, if the walk begins in a chunk.
+    first_index: Option<u64>,
     state: Option<ScanState>,
     batch: Batch,
     at: usize,
@@ -50,6 +54,7 @@ impl ListWalk {
             from,
             part: Part::Near,
             skip,
+            first_index: None,
             state: None,
             batch: Batch::new(),
             at: 0,
@@ -96,7 +101,39 @@ impl ListWalk {
         Ok(true)
     }
 
+    /// Passes over the parts before the first item, by the levels of the list.
+    fn seek(&mut self, txn: &KeyTransaction<'_>) -> Result<()> {
+        let (near, in_chunks) = (self.list.end(self.from).count as u64, self.list.in_chunks());
+        let Some(version) = self.list.version.filter(|_| self.skip >= near && in_chunks > 0) else { return Ok(()) };
+        let behind = self.skip - near;
+        if behind >= in_chunks {
+            (self.skip, self.part) = (behind - in_chunks, Part::Far);
+            return Ok(());
+        }
+        let index = if self.from == End::Head { behind } else { in_chunks - 1 - behind };
+        // A reader that meets a change finds nothing, and runs again.
+        let Some((position, within)) = txn.keyspace.list_levels(version, self.list.levels).find(index)? else {
+            self.part = Part::Over;
+            return Ok(());
+        };
+        let position = chunk_position(&position)?;
+        let (first, last) = match self.from {
+            End::Head => (position, u64::MAX),
+            End::Tail => (0, position),
+        };
+        let (first, last) = (chunk(version, first), chunk(version, last));
+        let state = ScanState::new(Bound::Included(&first), Bound::Included(&last), self.from == End::Tail);
+        (self.state, self.part, self.skip, self.first_index) = (Some(state), Part::Chunks, 0, Some(within));
+        Ok(())
+    }
+
     fn take(&mut self, items: Items) -> Result<()> {
+        if let Some(index) = self.first_index.take() {
+            self.skip = match self.from {
+                End::Head => index,
+                End::Tail => (items.count as u64).saturating_sub(index + 1),
+            };
+        }
         items.spans(&mut self.spans)?;
         self.current = items;
         self.done = self.skip.min(self.spans.len() as u64) as usize;
@@ -122,7 +159,10 @@ impl ListWalk {
         match ListChunk::parse(record.value)? {
             ListChunk::Items(items) => self.take(items)?,
             ListChunk::Large(_) if self.skip > 0 => self.skip -= 1,
-            ListChunk::Large(_) => self.large = Some(record.value.to_vec()),
+            ListChunk::Large(_) => {
+                self.first_index = None;
+                self.large = Some(record.value.to_vec());
+            }
         }
         Ok(true)
     }
@@ -131,16 +171,47 @@ impl ListWalk {
 impl KeyTransaction<'_> {
     /// Begins a walk from the item of this index, counted from the end `from` on.
     pub fn items_from(&self, entry: &Entry, from: End, index: u64) -> Result<ListWalk> {
-        Ok(ListWalk::new(ListRecord::parse(&Meta::parse(&entry.record)?)?, from, index))
+        let mut walk = ListWalk::new(ListRecord::parse(&Meta::parse(&entry.record)?)?, from, index);
+        walk.seek(self)?;
+        Ok(walk)
+    }
+}
+
+/// Returns the position of a chunk from its entry on level 0.
+pub(crate) fn chunk_position(sub: &[u8]) -> Result<u64> {
+    let position = sub.try_into().map(u64::from_be_bytes);
+    position.map_err(|_| Error::corrupt("an entry of a list's level 0 of unknown form"))
+}
+
+impl Keyspace {
+    /// Returns the levels over the chunks of a list.
+    pub(crate) fn list_levels(&self, version: u64, top: u8) -> Levels<'_> {
+        Levels::new(&self.store.records, version, LevelEntries::Weights, self.level_sizes, top)
     }
 
-    /// Begins a walk over the items from this index on, by the shorter way.
-    pub fn item_at(&self, entry: &Entry, index: u64) -> Result<ListWalk> {
-        let count = entry.count()?;
-        if index > count / 2 {
-            self.items_from(entry, End::Tail, count.saturating_sub(index + 1))
-        } else {
-            self.items_from(entry, End::Head, index)
+    /// Checks the levels of a list, and level 0 against the chunks (EN-73). Returns one line for each violation.
+    pub(crate) fn check_list(&self, version: u64, top: u8, in_chunks: u64) -> Result<Vec<String>> {
+        let levels = self.list_levels(version, top);
+        let mut problems = levels.check()?;
+        let (first, last) = (chunk(version, 0), chunk(version, u64::MAX));
+        let mut scan = self.store.records.scan(Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let mut batch = Batch::new();
+        while scan.next_batch(&mut batch)? {
+            for record in batch.iter() {
+                let (position, count) = (parse_chunk(record.key)?, ListChunk::count_of(record.value)?);
+                let weight = levels.weight(&position.to_be_bytes())?;
+                if weight != Some(count) {
+                    problems.push(format!(
+                        "EN-73: chunk {position} of version {version} has {count} items, level 0 says {weight:?}"
+                    ));
+                }
+            }
         }
+        let sum = levels.position(&[u8::MAX; 9])?;
+        if sum != in_chunks {
+            problems
+                .push(format!("EN-73: the chunks of version {version} have {sum} items, the record says {in_chunks}"));
+        }
+        Ok(problems)
     }
 }

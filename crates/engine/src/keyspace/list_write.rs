@@ -13,10 +13,11 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::keyspace::key::{ELEMENTS, TreeKey, chunk, parse_chunk};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
+use crate::keyspace::levels::Levels;
 use crate::keyspace::list::{
     CHUNK_MAX, END_KEPT, ENDS_MAX, End, Items, ListChunk, ListRecord, chunk_payload, is_large,
 };
-use crate::keyspace::list_read::ListWalk;
+use crate::keyspace::list_read::{ListWalk, chunk_position};
 use crate::keyspace::members::ItemValue;
 use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta, RAW};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
@@ -47,12 +48,14 @@ struct ListEdit<'k> {
     list: ListRecord,
     /// Its version id, if no record refers to that yet.
     fresh: Option<Segments<'k>>,
+    /// The levels over its chunks, once they are needed.
+    levels: Option<Levels<'k>>,
 }
 
 impl<'k> ListEdit<'k> {
     fn new(place: KeyPlace, key: &[u8], expire: Expire, list: ListRecord) -> ListEdit<'k> {
         let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
-        ListEdit { place, stored_key, expire, list, fresh: None }
+        ListEdit { place, stored_key, expire, list, fresh: None, levels: None }
     }
 
     fn version(&mut self, txn: &mut KeyTransaction<'k>) -> Result<u64> {
@@ -70,6 +73,12 @@ impl<'k> ListEdit<'k> {
         Ok(self.list.version.expect("set above"))
     }
 
+    /// Returns the levels over the chunks.
+    fn levels(&mut self, txn: &mut KeyTransaction<'k>) -> Result<&mut Levels<'k>> {
+        let version = self.version(txn)?;
+        Ok(self.levels.get_or_insert_with(|| txn.keyspace.list_levels(version, self.list.levels)))
+    }
+
     fn chunk_place(&mut self, txn: &mut KeyTransaction<'k>, position: u64) -> Result<KeyPlace> {
         let version = self.version(txn)?;
         let key = TreeKey::from_bytes(&chunk(version, position));
@@ -79,6 +88,8 @@ impl<'k> ListEdit<'k> {
     fn write_chunk(&mut self, txn: &mut KeyTransaction<'k>, position: u64, piece: &Piece<'_>) -> Result<()> {
         let place = self.chunk_place(txn, position)?;
         txn.begin()?;
+        let count = if let Piece::Items(items) = piece { items.count as u64 } else { 1 };
+        self.levels(txn)?.set_weight(&position.to_be_bytes(), Some(count))?;
         match piece {
             Piece::Items(items) => {
                 let payload = chunk_payload(items);
@@ -92,6 +103,7 @@ impl<'k> ListEdit<'k> {
     fn remove_chunk(&mut self, txn: &mut KeyTransaction<'k>, position: u64) -> Result<()> {
         let place = self.chunk_place(txn, position)?;
         txn.begin()?;
+        self.levels(txn)?.set_weight(&position.to_be_bytes(), None)?;
         txn.write(&place, &RecordChange::Remove(Removal::Deleted)).map(drop)
     }
 
@@ -320,6 +332,10 @@ impl<'k> ListEdit<'k> {
         for nth in right.chain(left) {
             let (from, to) = (self.chunk_place(txn, found[nth])?, self.chunk_place(txn, target(nth))?);
             txn.begin()?;
+            let levels = self.levels(txn)?;
+            let weight = levels.weight(&found[nth].to_be_bytes())?;
+            levels.set_weight(&found[nth].to_be_bytes(), None)?;
+            levels.set_weight(&target(nth).to_be_bytes(), weight)?;
             txn.move_element(&from, &to)?;
         }
         let nth = found.iter().position(|position| *position == watched);
@@ -344,6 +360,10 @@ impl<'k> ListEdit<'k> {
             return Ok(count);
         }
         let version = self.version(txn)?;
+        if let Some(levels) = &mut self.levels {
+            self.list.levels = levels.top();
+            txn.write_level_changes(&self.place, levels)?;
+        }
         let fields = self.list.fields();
         put.body = Body::Elements { count, version, fields: &fields };
         match self.fresh {
@@ -457,16 +477,15 @@ impl<'k> KeyTransaction<'k> {
             let index = index - head - in_chunks;
             return Ok((index < list.tail.count as u64).then(|| ItemPlace::in_end(End::Tail, index as usize)));
         }
-        let (mut left, mut at) = (index - head, 0);
-        while let Some(chunk) = edit.next_chunk(self, End::Head, at)? {
-            at = chunk.position;
-            let count = ListChunk::count_of(&chunk.record)?;
-            if left < count {
-                return Ok(Some(ItemPlace { end: None, chunk, index: left as usize }));
-            }
-            left -= count;
+        let short = || Error::corrupt("a list has fewer items than its count says");
+        let version = list.version.ok_or_else(short)?;
+        let found = self.keyspace.list_levels(version, list.levels).find(index - head)?;
+        let (position, index) = found.ok_or_else(short)?;
+        let (position, mut record) = (chunk_position(&position)?, Vec::new());
+        if !self.keyspace.store.records.get(&chunk(version, position), &mut record)?.present {
+            return Err(short());
         }
-        Err(Error::corrupt("a list has fewer items than its count says"))
+        Ok(Some(ItemPlace { end: None, chunk: FoundChunk { position, record }, index: index as usize }))
     }
 
     /// Puts an item at a place: before the one that is there, or instead of it.

@@ -160,7 +160,13 @@ impl<'k> KeyTransaction<'k> {
 
     /// Writes the changed levels. Returns the fields of the collection's record.
     pub(crate) fn write_levels(&mut self, place: &KeyPlace, mut index: ScoreIndex<'k>) -> Result<Vec<u8>> {
-        for (key, record) in index.levels.take_changes() {
+        self.write_level_changes(place, &mut index.levels)?;
+        Ok(vec![index.levels.top()])
+    }
+
+    /// Writes the changed records of levels.
+    pub(crate) fn write_level_changes(&mut self, place: &KeyPlace, levels: &mut Levels<'_>) -> Result<()> {
+        for (key, record) in levels.take_changes() {
             let element = element_place(place, &key);
             let change = match &record {
                 Some(record) => {
@@ -171,7 +177,7 @@ impl<'k> KeyTransaction<'k> {
             };
             self.write(&element, &change)?;
         }
-        Ok(vec![index.levels.top()])
+        Ok(())
     }
 
     /// Removes the members of a range of ranks from the sorted set at a key, which must be absent or of this kind. The last member takes the key with it.

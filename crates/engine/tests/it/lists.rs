@@ -30,7 +30,7 @@ fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<List>, Error>
     assert!(items == back, "the walks from both ends differ");
     assert_eq!(entry.count()?, items.len() as u64);
     for index in (0..items.len()).step_by(items.len() / 5 + 1) {
-        let mut walk = txn.item_at(&entry, index as u64)?;
+        let mut walk = txn.items_from(&entry, End::Head, index as u64)?;
         let item = walk.next(txn)?.expect("an index below the count");
         let (found, mut bytes) = (item.to_entry()?, Vec::new());
         txn.value(&found, 0..found.len, &mut bytes)?;

@@ -140,6 +140,23 @@ fn a_transaction_serves_after_its_commit_and_a_rollback_serves_nobody() {
 }
 
 #[test]
+fn keys_of_a_transaction_serve_in_the_order_in_which_they_came() {
+    let (world, log) = (World::new(1), Log::default());
+    world.set(0, b"b", b"text");
+    begin(&world, &[b"a"], wait("move", &log, &[b"a"], Some(b"c")));
+    block(&world, "two", &log, &[b"c", b"b"]);
+    world.write(&[(0, b"a"), (0, b"b")], |txn| {
+        // A key that is removed, or of another type, is not ready.
+        txn.delete(0, b"b")?;
+        txn.push_items(0, b"a", End::Tail, &[b"1"])?;
+        txn.push_items(0, b"b", End::Tail, &[b"2"])?;
+        Ok(())
+    });
+    assert_eq!(served(&log), pairs(&[("move", "1"), ("two", "2")]));
+    assert_eq!((length(&world, b"b"), length(&world, b"c")), (0, 1));
+}
+
+#[test]
 fn a_list_that_comes_by_another_name_serves_too() {
     let (world, log) = (World::new(1), Log::default());
     push(&world, b"from", &[b"1", b"2"]);
