@@ -331,7 +331,10 @@ pub fn lindex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match walk.next(txn)? {
         Some(item) => call.bulk_item_value(txn, &item),
         // A reader that meets a change runs again.
-        None => Ok(call.reply.null()),
+        None => {
+            call.reply.null();
+            Ok(())
+        }
     }
 }
 
