@@ -10,7 +10,7 @@ use engine::KeyTransaction;
 use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, config, connection, debug, expire, function, generic, geo, hash, hyperloglog, info,
+    acl, bitmap, client, config, connection, debug, dump, expire, function, generic, geo, hash, hyperloglog, info,
     introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
     sorted_algebra, sorted_range, sorted_set, stream, string, transaction,
 };
@@ -181,6 +181,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("pfdebug", Write(hyperloglog::pfdebug)),
     ("pfmerge", Write(hyperloglog::pfmerge)),
     ("pfselftest", Session(hyperloglog::pfselftest)),
+    ("dump", Read(dump::dump)),
+    ("restore", Write(dump::restore)),
     ("copy", Write(generic::copy)),
     ("xack", Write(stream::pending::xack)),
     ("xadd", Write(stream::add::xadd)),

@@ -18,7 +18,7 @@ pub fn check_payload(payload: &[u8]) -> Option<(u8, &[u8])> {
     let (body, end) = payload.split_at_checked(payload.len().checked_sub(PAYLOAD_END)?)?;
     let (version, checksum) = end.split_first_chunk::<2>()?;
     let checksum = u64::from_le_bytes(checksum.try_into().ok()?);
-    let is_valid = checksum == 0 || checksum == CRC.checksum(&payload[..payload.len() - 8]);
+    let is_valid = checksum == CRC.checksum(&payload[..payload.len() - 8]);
     if u16::from_le_bytes(*version) > VERSION_READ || !is_valid {
         return None;
     }

@@ -6,6 +6,7 @@ pub mod client;
 pub mod config;
 pub mod connection;
 pub mod debug;
+pub mod dump;
 pub mod expire;
 pub mod function;
 pub mod generic;

@@ -11,6 +11,7 @@ pub const ROWS: &[Command] = &[
     row("del", -2, WRITE, category::KEYSPACE)
         .keys(&[range(1, -1, 1, "RM delete")])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"]),
+    row("dump", 2, READONLY, category::KEYSPACE).keys(&[at(1, "RO access")]).tips(&["nondeterministic_output"]),
     row("exists", -2, READONLY | FAST, category::KEYSPACE)
         .keys(&[range(1, -1, 1, "RO")])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"]),
@@ -35,6 +36,7 @@ pub const ROWS: &[Command] = &[
     row("randomkey", 1, READONLY, category::KEYSPACE).tips(&["request_policy:all_shards", "nondeterministic_output"]),
     row("rename", 3, WRITE, category::KEYSPACE).keys(&[at(1, "RW access delete"), at(2, "OW update")]),
     row("renamenx", 3, WRITE | FAST, category::KEYSPACE).keys(&[at(1, "RW access delete"), at(2, "OW insert")]),
+    row("restore", -4, WRITE | DENYOOM, category::KEYSPACE | category::DANGEROUS).keys(&[at(1, "OW update")]),
     row("scan", -2, READONLY, category::KEYSPACE).tips(&["nondeterministic_output", "request_policy:special"]),
     row("touch", -2, READONLY | FAST, category::KEYSPACE)
         .keys(&[range(1, -1, 1, "RO")])

@@ -69,13 +69,18 @@ impl<'k> KeyTransaction<'k> {
 
     /// Stores a collection that was built, whatever the key held, without an expiry time. An empty one deletes the key. Returns the number of members.
     pub fn put_built(&mut self, db: u8, key: &[u8], build: Build<'k>) -> Result<u64> {
+        self.put_built_until(db, key, build, Expire::None)
+    }
+
+    /// Does the same for a key that expires.
+    pub fn put_built_until(&mut self, db: u8, key: &[u8], build: Build<'k>, expire: Expire) -> Result<u64> {
         let place = self.place(db, key)?;
         self.must_write()?;
         let count = build.count();
         if count == 0 {
             self.delete(db, key)?;
         } else {
-            self.put_build(&place, build, Expire::None)?;
+            self.put_build(&place, build, expire)?;
         }
         Ok(count)
     }

@@ -1,0 +1,338 @@
+//! DUMP and RESTORE: a value as bytes in Redis' format.
+
+use engine::{Build, Entry, Expire, KeyTransaction, Kind, event_class};
+use rdb::{Event, Intset, Listpack, Source, types};
+use stdx::memory;
+
+use crate::call;
+use crate::call::Call;
+use crate::errors;
+use crate::float;
+use crate::number;
+
+/// Longest payload, as the longest string that a client can send back.
+const PAYLOAD_MAX: usize = rdb::STRING_MAX as usize;
+
+pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
+    let Some(entry) = txn.get(call.db, call.args[1])? else {
+        call.reply.null();
+        return Ok(());
+    };
+    let mut out = Payload::default();
+    match write_value(txn, &entry, &mut out)? {
+        Written::Whole => call.bulk_item(&out.end()),
+        Written::TooLong => {
+            call.reply.error("ERR the value is too long for DUMP: it would exceed 512 MB");
+            Ok(())
+        }
+    }
+}
+
+/// A payload that grows as far as memory has room.
+#[derive(Default)]
+struct Payload {
+    bytes: Vec<u8>,
+}
+
+enum Written {
+    Whole,
+    TooLong,
+}
+
+impl Payload {
+    /// Makes room for `more` bytes.
+    fn reserve(&mut self, more: usize) -> Result<(), engine::Error> {
+        let needed = self.bytes.len() + more;
+        if needed > self.bytes.capacity() {
+            let room = needed.next_power_of_two().min(PAYLOAD_MAX.max(needed));
+            let _claim = memory::claim(room).map_err(engine::Error::OutOfMemory)?;
+            self.bytes.reserve_exact(room - self.bytes.len());
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, bytes: &[u8]) -> Result<(), engine::Error> {
+        const HEADER_MAX: usize = 9;
+        self.reserve(bytes.len() + HEADER_MAX)?;
+        rdb::write_string(&mut self.bytes, bytes);
+        Ok(())
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        rdb::end_payload(&mut self.bytes);
+        self.bytes
+    }
+}
+
+/// Writes the type and the value in the form that Redis would have it in: packed or not as OBJECT ENCODING says.
+fn write_value(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+    if entry.kind == Kind::String {
+        out.bytes.push(types::STRING);
+        let _claim = memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
+        let mut bytes = Vec::with_capacity(entry.len as usize);
+        txn.value(entry, 0..entry.len, &mut bytes)?;
+        out.string(&bytes)?;
+        return Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole });
+    }
+    match (entry.kind, entry.encoding()) {
+        (Kind::ZSet, encoding) => write_sorted_set(txn, entry, encoding == "listpack", out),
+        (_, "intset") => write_integers(txn, entry, out),
+        (_, encoding) => write_members(txn, entry, encoding == "listpack", out),
+    }
+}
+
+/// Writes a hash or a set that is no intset.
+fn write_members(
+    txn: &mut KeyTransaction<'_>,
+    entry: &Entry,
+    is_packed: bool,
+    out: &mut Payload,
+) -> Result<Written, engine::Error> {
+    let is_hash = entry.kind == Kind::Hash;
+    let mut pack = Listpack::default();
+    match (is_hash, is_packed) {
+        (true, true) => out.bytes.push(types::HASH_LISTPACK),
+        (true, false) => out.bytes.push(types::HASH),
+        (false, _) => out.bytes.push(types::SET),
+    }
+    if !is_packed {
+        rdb::write_length(&mut out.bytes, entry.count()?);
+    }
+    let (mut walk, mut value) = (txn.members(entry)?, Vec::new());
+    while let Some(item) = walk.next(txn)? {
+        value.clear();
+        if is_hash {
+            let of = item.value.to_entry()?;
+            txn.value(&of, 0..of.len, &mut value)?;
+        }
+        if is_packed {
+            pack.push(item.member);
+            pack.push(&value);
+            continue;
+        }
+        out.string(item.member)?;
+        if is_hash {
+            out.string(&value)?;
+        }
+        if out.is_too_long() {
+            return Ok(Written::TooLong);
+        }
+    }
+    if is_packed {
+        out.string(&pack.end())?;
+    }
+    Ok(Written::Whole)
+}
+
+fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+    let mut integers = Vec::new();
+    let mut walk = txn.members(entry)?;
+    while let Some(item) = walk.next(txn)? {
+        integers.extend(number::parse(item.member));
+    }
+    integers.sort_unstable();
+    out.bytes.push(types::SET_INTSET);
+    out.string(&Intset::of(&integers))?;
+    Ok(Written::Whole)
+}
+
+/// Writes a sorted set: packed from the lowest score, otherwise from the highest, as Redis does.
+fn write_sorted_set(
+    txn: &mut KeyTransaction<'_>,
+    entry: &Entry,
+    is_packed: bool,
+    out: &mut Payload,
+) -> Result<Written, engine::Error> {
+    let mut pack = Listpack::default();
+    out.bytes.push(if is_packed { types::ZSET_LISTPACK } else { types::ZSET_2 });
+    let count = entry.count()?;
+    if !is_packed {
+        rdb::write_length(&mut out.bytes, count);
+    }
+    let (mut walk, mut text) = (txn.sorted(entry, if is_packed { 0 } else { count - 1 }, !is_packed)?, Vec::new());
+    while let Some((score, member)) = walk.next(txn)? {
+        if is_packed {
+            text.clear();
+            float::print(&mut text, score);
+            pack.push(member);
+            pack.push_score(score, &text);
+        } else {
+            out.string(member)?;
+            rdb::write_score(&mut out.bytes, score);
+            if out.is_too_long() {
+                return Ok(Written::TooLong);
+            }
+        }
+    }
+    if is_packed {
+        out.string(&pack.end())?;
+    }
+    Ok(Written::Whole)
+}
+
+/// The options of RESTORE. Idle time and frequency are checked and forgotten, as nothing is evicted here.
+#[derive(Default)]
+struct Options {
+    replace: bool,
+    is_absolute: bool,
+}
+
+impl Options {
+    /// Parses the arguments behind the payload. Returns None after an error reply.
+    fn parse(call: &mut Call<'_>) -> Option<Options> {
+        let mut options = Options::default();
+        let (mut has_idle, mut has_frequency, mut at) = (false, false, 4);
+        while at < call.args.len() {
+            let has_more = at + 1 < call.args.len();
+            if call.word(at, "replace") {
+                options.replace = true;
+            } else if call.word(at, "absttl") {
+                options.is_absolute = true;
+            } else if call.word(at, "idletime") && has_more && !has_frequency {
+                if call.integer(at + 1)? < 0 {
+                    call.reply.error("ERR Invalid IDLETIME value, must be >= 0");
+                    return None;
+                }
+                (has_idle, at) = (true, at + 1);
+            } else if call.word(at, "freq") && has_more && !has_idle {
+                if !(0..=255).contains(&call.integer(at + 1)?) {
+                    call.reply.error("ERR Invalid FREQ value, must be >= 0 and <= 255");
+                    return None;
+                }
+                (has_frequency, at) = (true, at + 1);
+            } else {
+                call.reply.error(errors::SYNTAX);
+                return None;
+            }
+            at += 1;
+        }
+        Some(options)
+    }
+}
+
+/// Why a payload is not stored.
+enum Refused {
+    Engine(engine::Error),
+    Format,
+}
+
+impl From<engine::Error> for Refused {
+    fn from(error: engine::Error) -> Refused {
+        Refused::Engine(error)
+    }
+}
+
+impl From<rdb::Error> for Refused {
+    fn from(_: rdb::Error) -> Refused {
+        Refused::Format
+    }
+}
+
+/// A value that no key refers to yet.
+enum Restored<'k> {
+    String(Vec<u8>),
+    Built(Build<'k>),
+}
+
+pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
+    let Some(options) = Options::parse(call) else { return Ok(()) };
+    let key = call.args[1];
+    let exists = txn.peek(call.db, key)?.is_some();
+    if exists && !options.replace {
+        call.reply.error("BUSYKEY Target key name already exists.");
+        return Ok(());
+    }
+    let Some(ttl) = call.integer(2) else { return Ok(()) };
+    if ttl < 0 {
+        call.reply.error("ERR Invalid TTL value, must be >= 0");
+        return Ok(());
+    }
+    let Some((number, value)) = rdb::check_payload(call.args[3]) else {
+        call.reply.error("ERR DUMP payload version or checksum are wrong");
+        return Ok(());
+    };
+    let restored = match read_value(txn, call, number, value) {
+        Ok(restored) => restored,
+        Err(Refused::Engine(error)) => return Err(error.into()),
+        Err(Refused::Format) => {
+            call.reply.error("ERR Bad data format");
+            return Ok(());
+        }
+    };
+    let now_ms = txn.now_ms();
+    let expires_at_ms = match (ttl as u64, options.is_absolute) {
+        (0, _) => None,
+        (at_ms, true) => Some(at_ms),
+        (ttl_ms, false) => Some(now_ms.saturating_add(ttl_ms)),
+    };
+    if expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+        if exists {
+            txn.delete(call.db, key)?;
+            txn.notify(call.db, key, event_class::GENERIC, "del");
+        }
+    } else {
+        store(txn, call, restored, expires_at_ms)?;
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+fn store<'k>(
+    txn: &mut KeyTransaction<'k>,
+    call: &Call<'_>,
+    restored: Restored<'k>,
+    expires_at_ms: Option<u64>,
+) -> Result<(), engine::Error> {
+    let key = call.args[1];
+    let expire = expires_at_ms.map_or(Expire::None, Expire::At);
+    match restored {
+        Restored::String(bytes) => txn.put_string(call.db, key, &bytes, expire)?,
+        Restored::Built(build) => {
+            txn.put_built_until(call.db, key, build, expire)?;
+        }
+    }
+    txn.notify(call.db, key, event_class::GENERIC, "restore");
+    Ok(())
+}
+
+/// Reads a value of the type that `number` says. Nothing of it can be seen until it is stored.
+fn read_value<'k>(
+    txn: &mut KeyTransaction<'k>,
+    call: &Call<'_>,
+    number: u8,
+    value: &[u8],
+) -> Result<Restored<'k>, Refused> {
+    let begin = |kind, limits| txn.build(call.db, call.args[1], kind, limits);
+    let (mut string, mut build) = (Vec::new(), None);
+    let mut source = Source::of_bytes(value);
+    rdb::read_value(&mut source, number, &mut |event| -> Result<(), Refused> {
+        let (kind, limits, member, value): (_, _, _, &[u8]) = match &event {
+            Event::String(bytes) => {
+                string.extend_from_slice(bytes);
+                return Ok(());
+            }
+            Event::Field(field, value, None) => (Kind::Hash, call.limits.hash(), *field, value),
+            Event::Member(member) => (Kind::Set, call.limits.set_of(), *member, &[]),
+            Event::Scored(member, score) => (Kind::ZSet, call.limits.zset(), *member, &score.to_le_bytes()),
+            Event::Field(_, _, Some(_)) | Event::Item(_) | Event::Stream(_) => return Err(Refused::Format),
+        };
+        let build: &mut Build<'_> = match &mut build {
+            Some(build) => build,
+            none => none.insert(begin(kind, limits)?),
+        };
+        // A member that stands twice would be one.
+        match build.put(member, value)? {
+            true => Ok(()),
+            false => Err(Refused::Format),
+        }
+    })?;
+    match build {
+        _ if !source.is_at_end() => Err(Refused::Format),
+        Some(build) => Ok(Restored::Built(build)),
+        None => Ok(Restored::String(string)),
+    }
+}
