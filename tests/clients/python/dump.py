@@ -70,7 +70,12 @@ def sorted_set(rng, key):
     return [("ZADD", key, score(rng), text(rng)) for _ in range(rng.choice([1, 3, 20, 300]))]
 
 
-KINDS = [string, hash_of, set_of, sorted_set]
+def list_of(rng, key):
+    longest = rng.choice([5, 30, 3000])
+    return [("RPUSH", key, text(rng, longest)) for _ in range(rng.choice([1, 3, 20, 300]))]
+
+
+KINDS = [string, list_of, hash_of, set_of, sorted_set]
 # Redis keeps the members of these encodings in the order of a hash table.
 UNORDERED = [b"hashtable"]
 
@@ -89,6 +94,8 @@ def content(wire, key):
     kind = wire.call("TYPE", key)
     if kind == b"+string\r\n":
         return wire.call("GET", key)
+    if kind == b"+list\r\n":
+        return wire.call("LRANGE", key, 0, -1)
     if kind == b"+hash\r\n":
         return sorted(pairs(wire.call("HGETALL", key)))
     if kind == b"+set\r\n":

@@ -1,6 +1,8 @@
 //! DUMP and RESTORE: a value as bytes in Redis' format.
 
-use engine::{Build, Entry, Expire, KeyTransaction, Kind, event_class};
+use std::ops::Range;
+
+use engine::{Build, End, Entry, Expire, KeyTransaction, Kind, event_class};
 use rdb::{Event, Intset, Listpack, Source, types};
 use stdx::memory;
 
@@ -79,6 +81,7 @@ fn write_value(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -
         return Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole });
     }
     match (entry.kind, entry.encoding()) {
+        (Kind::List, _) => write_list(txn, entry, out),
         (Kind::ZSet, encoding) => write_sorted_set(txn, entry, encoding == "listpack", out),
         (_, "intset") => write_integers(txn, entry, out),
         (_, encoding) => write_members(txn, entry, encoding == "listpack", out),
@@ -126,6 +129,42 @@ fn write_members(
         out.string(&pack.end())?;
     }
     Ok(Written::Whole)
+}
+
+/// Writes a list as nodes of packed items, cut where Redis would cut them if the items had been pushed one after the other.
+fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+    const NODE_BYTES: usize = 8192;
+    const ITEM_OVERHEAD: usize = 8;
+    const PACKED_NODE: u64 = 2;
+    let (mut nodes, mut pack, mut bytes) = (1, Listpack::default(), Vec::new());
+    out.bytes.push(types::LIST_QUICKLIST_2);
+    let mut walk = txn.items_from(entry, End::Head, 0)?;
+    while let Some(item) = walk.next(txn)? {
+        let item = match item.bytes() {
+            Some(item) => item,
+            None => {
+                let of = item.to_entry()?;
+                bytes.clear();
+                txn.value(&of, 0..of.len, &mut bytes)?;
+                &bytes
+            }
+        };
+        if !pack.is_empty() && pack.len() + item.len() + ITEM_OVERHEAD > NODE_BYTES {
+            nodes += 1;
+            rdb::write_length(&mut out.bytes, PACKED_NODE);
+            out.string(&std::mem::take(&mut pack).end())?;
+            if out.is_too_long() {
+                return Ok(Written::TooLong);
+            }
+        }
+        pack.push(item);
+    }
+    rdb::write_length(&mut out.bytes, PACKED_NODE);
+    out.string(&pack.end())?;
+    let mut count = Vec::new();
+    rdb::write_length(&mut count, nodes);
+    out.bytes.splice(1..1, count);
+    Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole })
 }
 
 fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
@@ -232,10 +271,13 @@ impl From<rdb::Error> for Refused {
     }
 }
 
-/// A value that no key refers to yet.
-enum Restored<'k> {
+/// A value that was read to its end.
+enum Restored<'k, 'p> {
     String(Vec<u8>),
+    /// No key refers to it yet.
     Built(Build<'k>),
+    /// The type and the value, to be read again: a list is written under its key.
+    List(u8, &'p [u8]),
 }
 
 pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
@@ -255,38 +297,47 @@ pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Resul
         call.reply.error("ERR DUMP payload version or checksum are wrong");
         return Ok(());
     };
-    let restored = match read_value(txn, call, number, value) {
-        Ok(restored) => restored,
+    let result = read_value(txn, call, number, value)
+        .and_then(|restored| restore_as(txn, call, restored, (ttl as u64, options.is_absolute), exists));
+    match result {
+        Ok(()) => call.reply.ok(),
         Err(Refused::Engine(error)) => return Err(error.into()),
-        Err(Refused::Format) => {
-            call.reply.error("ERR Bad data format");
-            return Ok(());
-        }
-    };
+        Err(Refused::Format) => call.reply.error("ERR Bad data format"),
+    }
+    Ok(())
+}
+
+/// Stores a value, or removes the old one if the new one's time is over.
+fn restore_as<'k>(
+    txn: &mut KeyTransaction<'k>,
+    call: &Call<'_>,
+    restored: Restored<'k, '_>,
+    (ttl, is_absolute): (u64, bool),
+    exists: bool,
+) -> Result<(), Refused> {
+    let key = call.args[1];
     let now_ms = txn.now_ms();
-    let expires_at_ms = match (ttl as u64, options.is_absolute) {
+    let expires_at_ms = match (ttl, is_absolute) {
         (0, _) => None,
         (at_ms, true) => Some(at_ms),
         (ttl_ms, false) => Some(now_ms.saturating_add(ttl_ms)),
     };
-    if expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-        if exists {
-            txn.delete(call.db, key)?;
-            txn.notify(call.db, key, event_class::GENERIC, "del");
-        }
-    } else {
-        store(txn, call, restored, expires_at_ms)?;
+    if expires_at_ms.is_none_or(|at_ms| at_ms > now_ms) {
+        return store(txn, call, restored, expires_at_ms);
     }
-    call.reply.ok();
+    if exists {
+        txn.delete(call.db, key)?;
+        txn.notify(call.db, key, event_class::GENERIC, "del");
+    }
     Ok(())
 }
 
 fn store<'k>(
     txn: &mut KeyTransaction<'k>,
     call: &Call<'_>,
-    restored: Restored<'k>,
+    restored: Restored<'k, '_>,
     expires_at_ms: Option<u64>,
-) -> Result<(), engine::Error> {
+) -> Result<(), Refused> {
     let key = call.args[1];
     let expire = expires_at_ms.map_or(Expire::None, Expire::At);
     match restored {
@@ -294,31 +345,62 @@ fn store<'k>(
         Restored::Built(build) => {
             txn.put_built_until(call.db, key, build, expire)?;
         }
+        Restored::List(number, value) => {
+            txn.delete(call.db, key)?;
+            store_list(txn, call, number, value)?;
+            txn.set_expire(call.db, key, expires_at_ms)?;
+        }
     }
     txn.notify(call.db, key, event_class::GENERIC, "restore");
     Ok(())
 }
 
-/// Reads a value of the type that `number` says. Nothing of it can be seen until it is stored.
-fn read_value<'k>(
-    txn: &mut KeyTransaction<'k>,
+/// Appends the items of a list, some at a time.
+fn store_list(txn: &mut KeyTransaction<'_>, call: &Call<'_>, number: u8, value: &[u8]) -> Result<(), Refused> {
+    const BATCH_BYTES: usize = 64 << 10;
+    let (mut batch, mut spans) = (Vec::new(), Vec::new());
+    let mut push = |batch: &mut Vec<u8>, spans: &mut Vec<Range<usize>>| {
+        let items: Vec<&[u8]> = spans.drain(..).map(|span| &batch[span]).collect();
+        let pushed = txn.push_items(call.db, call.args[1], End::Tail, &items);
+        batch.clear();
+        pushed.map(drop)
+    };
+    rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), Refused> {
+        let Event::Item(item) = event else { return Err(Refused::Format) };
+        spans.push(batch.len()..batch.len() + item.len());
+        batch.extend_from_slice(item);
+        if batch.len() >= BATCH_BYTES {
+            push(&mut batch, &mut spans)?;
+        }
+        Ok(())
+    })?;
+    if !spans.is_empty() {
+        push(&mut batch, &mut spans)?;
+    }
+    Ok(())
+}
+
+/// Reads all of a value of the type that `number` says. Nothing of it can be seen until it is stored.
+fn read_value<'k, 'p>(
+    txn: &KeyTransaction<'k>,
     call: &Call<'_>,
     number: u8,
-    value: &[u8],
-) -> Result<Restored<'k>, Refused> {
+    value: &'p [u8],
+) -> Result<Restored<'k, 'p>, Refused> {
     let begin = |kind, limits| txn.build(call.db, call.args[1], kind, limits);
     let (mut string, mut build) = (Vec::new(), None);
     let mut source = Source::of_bytes(value);
-    rdb::read_value(&mut source, number, &mut |event| -> Result<(), Refused> {
+    let kind = rdb::read_value(&mut source, number, &mut |event| -> Result<(), Refused> {
         let (kind, limits, member, value): (_, _, _, &[u8]) = match &event {
             Event::String(bytes) => {
                 string.extend_from_slice(bytes);
                 return Ok(());
             }
+            Event::Item(_) => return Ok(()),
             Event::Field(field, value, None) => (Kind::Hash, call.limits.hash(), *field, value),
             Event::Member(member) => (Kind::Set, call.limits.set_of(), *member, &[]),
             Event::Scored(member, score) => (Kind::ZSet, call.limits.zset(), *member, &score.to_le_bytes()),
-            Event::Field(_, _, Some(_)) | Event::Item(_) | Event::Stream(_) => return Err(Refused::Format),
+            Event::Field(_, _, Some(_)) | Event::Stream(_) => return Err(Refused::Format),
         };
         let build: &mut Build<'_> = match &mut build {
             Some(build) => build,
@@ -333,6 +415,7 @@ fn read_value<'k>(
     match build {
         _ if !source.is_at_end() => Err(Refused::Format),
         Some(build) => Ok(Restored::Built(build)),
+        None if kind == rdb::Kind::List => Ok(Restored::List(number, value)),
         None => Ok(Restored::String(string)),
     }
 }
