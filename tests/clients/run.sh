@@ -64,6 +64,8 @@ suite() {
     introspection) "$python" $here/python/introspection.py ;;
     queue_crash) "$python" $here/python/queue_crash.py ;;
     blocking) "$python" $here/python/blocking.py --seed 20261126 ;;
+    older_folders) "$python" $here/python/older_folders.py ;;
+    dump) "$python" $here/python/dump.py --seed 20261127 ;;
     messages) "$python" $here/python/messages.py --seed 20261126 ;;
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
     postgres_logins) "$python" $here/python/postgres_logins.py ;;

@@ -251,7 +251,7 @@ fn read_entry<'b>(
     }
 }
 
-/// Entries and bytes of a listpack of a stream (`stream-node-max-entries`, `stream-node-max-bytes`).
+/// Entries and bytes of a listpack of a stream, Redis' defaults of `stream-node-max-entries` and `stream-node-max-bytes`.
 const NODE_ENTRIES: i64 = 100;
 const NODE_BYTES: usize = 4096;
 
@@ -269,22 +269,42 @@ struct Node {
     first: StreamId,
     /// The fields of the first entry.
     usual: Vec<Vec<u8>>,
+    /// Bytes of the listpack without entries.
+    head_len: usize,
     count: i64,
     entries: Listpack,
+}
+
+impl Node {
+    /// Returns the bytes that the listpack would have.
+    fn len(&self) -> usize {
+        self.head_len + self.entries.len() - Listpack::default().len()
+    }
+}
+
+/// Returns a listpack with its first entry alone: the number of entries to come, none of them deleted, and the usual fields.
+fn head(count: i64, usual: &[Vec<u8>]) -> Listpack {
+    let mut pack = Listpack::default();
+    pack.push_integer(count);
+    pack.push_integer(0);
+    pack.push_integer(usual.len() as i64);
+    usual.iter().for_each(|field| pack.push(field));
+    pack.push_integer(0);
+    pack
 }
 
 impl StreamEntries {
     /// Appends an entry of fields and values in turn.
     pub fn push(&mut self, id: StreamId, items: &[&[u8]]) {
-        if self.open.as_ref().is_some_and(|node| node.count == NODE_ENTRIES || node.entries.len() >= NODE_BYTES) {
+        let bytes: usize = items.iter().map(|item| item.len()).sum();
+        if self.open.as_ref().is_some_and(|node| node.count == NODE_ENTRIES || node.len() + bytes >= NODE_BYTES) {
             self.end_node();
         }
         let fields = || items.iter().step_by(2);
-        let node = self.open.get_or_insert_with(|| Node {
-            first: id,
-            usual: fields().map(|field| field.to_vec()).collect(),
-            count: 0,
-            entries: Listpack::default(),
+        let node = self.open.get_or_insert_with(|| {
+            let usual: Vec<_> = fields().map(|field| field.to_vec()).collect();
+            let head_len = head(0, &usual).len();
+            Node { first: id, usual, head_len, count: 0, entries: Listpack::default() }
         });
         node.count += 1;
         let has_same_fields = fields().copied().eq(node.usual.iter().map(Vec::as_slice));
@@ -304,12 +324,7 @@ impl StreamEntries {
 
     fn end_node(&mut self) {
         let Some(node) = self.open.take() else { return };
-        let mut pack = Listpack::default();
-        pack.push_integer(node.count);
-        pack.push_integer(0);
-        pack.push_integer(node.usual.len() as i64);
-        node.usual.iter().for_each(|field| pack.push(field));
-        pack.push_integer(0);
+        let mut pack = head(node.count, &node.usual);
         pack.append(&node.entries);
         write_string(&mut self.nodes, &node.first.to_bytes());
         write_string(&mut self.nodes, &pack.end());

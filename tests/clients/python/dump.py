@@ -75,7 +75,26 @@ def list_of(rng, key):
     return [("RPUSH", key, text(rng, longest)) for _ in range(rng.choice([1, 3, 20, 300]))]
 
 
-KINDS = [string, list_of, hash_of, set_of, sorted_set]
+def stream(rng, key):
+    commands, ids, ms, seq = [], [], rng.randrange(2**41), 1
+    usual = [text(rng) for _ in range(rng.randrange(1, 4))]
+    for _ in range(rng.choice([1, 3, 20, 300])):
+        fields = usual if rng.random() < 0.7 else [text(rng) for _ in range(rng.randrange(1, 5))]
+        ids.append(f"{ms}-{seq}")
+        commands.append(("XADD", key, ids[-1], *[part for name in fields for part in (name, text(rng))]))
+        ms, seq = (ms, seq + 1) if rng.random() < 0.5 else (ms + rng.randrange(1, 2**20), rng.randrange(3))
+    for at in rng.sample(ids, rng.choice([0, 0, min(len(ids), 4)])):
+        commands.append(("XDEL", key, at))
+    for group in GROUPS[: rng.randrange(3)]:
+        commands.append(("XGROUP", "CREATE", key, group, rng.choice(["0", "$", rng.choice(ids)]), *rng.choice([[], ["ENTRIESREAD", "2"]])))
+        commands.append(("XGROUP", "CREATECONSUMER", key, group, "idle"))
+        for consumer in ("c1", "c2"):
+            commands.append(("XREADGROUP", "GROUP", group, consumer, "COUNT", rng.randrange(1, 400), "STREAMS", key, ">"))
+    return commands
+
+
+GROUPS = ["g1", "g2"]
+KINDS = [string, stream, list_of, hash_of, set_of, sorted_set]
 # Redis keeps the members of these encodings in the order of a hash table.
 UNORDERED = [b"hashtable"]
 
@@ -94,6 +113,15 @@ def content(wire, key):
     kind = wire.call("TYPE", key)
     if kind == b"+string\r\n":
         return wire.call("GET", key)
+    if kind == b"+stream\r\n":
+        parts = [wire.call("XRANGE", key, "-", "+"), wire.call("XINFO", "GROUPS", key)]
+        info = wire.call("XINFO", "STREAM", key)
+        parts += [info[info.index(name) :].split(b"\r\n")[1:3] for name in (b"last-generated-id", b"max-deleted-entry-id", b"entries-added")]
+        for group in GROUPS:
+            parts.append(wire.call("XPENDING", key, group))
+            parts.append(wire.call("XREADGROUP", "GROUP", group, "c1", "STREAMS", key, "0"))
+        named = b"$%d\r\n%s\r\n" % (len(key), key)
+        return [part.replace(named, b"KEY").replace(b"'%s'" % key, b"KEY") if isinstance(part, bytes) else part for part in parts]
     if kind == b"+list\r\n":
         return wire.call("LRANGE", key, 0, -1)
     if kind == b"+hash\r\n":
@@ -130,7 +158,8 @@ def play(ours, theirs, rng, at):
     encodings = [bulk(wire.call("OBJECT", "ENCODING", key)) for wire in (ours, theirs)]
     tally.equal(f"{name}: encoding", *encodings)
     mine, other = (bulk(wire.call("DUMP", key)) for wire in (ours, theirs))
-    if encodings[1] not in UNORDERED:
+    # Redis keeps deleted entries in their listpack, and the moment when a consumer was seen differs.
+    if encodings[1] not in UNORDERED and kind is not stream:
         tally.equal(f"{name}: payload", digest(mine), digest(other))
     ttl = rng.choice([0, 0, 100000])
     for wire, payload, whose in ((ours, other, "Redis'"), (theirs, mine, "Beluga's")):

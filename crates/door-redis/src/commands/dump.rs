@@ -8,12 +8,14 @@ use stdx::memory;
 
 use crate::call;
 use crate::call::Call;
+use crate::commands::dump::payload::{Payload, Refused, Written};
+use crate::commands::dump::stream::{StreamCheck, store_stream, write_stream};
 use crate::errors;
 use crate::float;
 use crate::number;
 
-/// Longest payload, as the longest string that a client can send back.
-const PAYLOAD_MAX: usize = rdb::STRING_MAX as usize;
+mod payload;
+mod stream;
 
 pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     let Some(entry) = txn.get(call.db, call.args[1])? else {
@@ -21,7 +23,7 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
         return Ok(());
     };
     let mut out = Payload::default();
-    match write_value(txn, &entry, &mut out)? {
+    match write_value(txn, call, &entry, &mut out)? {
         Written::Whole => call.bulk_item(&out.end()),
         Written::TooLong => {
             call.reply.error("ERR the value is too long for DUMP: it would exceed 512 MB");
@@ -30,48 +32,13 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     }
 }
 
-/// A payload that grows as far as memory has room.
-#[derive(Default)]
-struct Payload {
-    bytes: Vec<u8>,
-}
-
-enum Written {
-    Whole,
-    TooLong,
-}
-
-impl Payload {
-    /// Makes room for `more` bytes.
-    fn reserve(&mut self, more: usize) -> Result<(), engine::Error> {
-        let needed = self.bytes.len() + more;
-        if needed > self.bytes.capacity() {
-            let room = needed.next_power_of_two().min(PAYLOAD_MAX.max(needed));
-            let _claim = memory::claim(room).map_err(engine::Error::OutOfMemory)?;
-            self.bytes.reserve_exact(room - self.bytes.len());
-        }
-        Ok(())
-    }
-
-    fn string(&mut self, bytes: &[u8]) -> Result<(), engine::Error> {
-        const HEADER_MAX: usize = 9;
-        self.reserve(bytes.len() + HEADER_MAX)?;
-        rdb::write_string(&mut self.bytes, bytes);
-        Ok(())
-    }
-
-    fn is_too_long(&self) -> bool {
-        self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
-    }
-
-    fn end(mut self) -> Vec<u8> {
-        rdb::end_payload(&mut self.bytes);
-        self.bytes
-    }
-}
-
 /// Writes the type and the value in the form that Redis would have it in: packed or not as OBJECT ENCODING says.
-fn write_value(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+fn write_value(
+    txn: &mut KeyTransaction<'_>,
+    call: &Call<'_>,
+    entry: &Entry,
+    out: &mut Payload,
+) -> Result<Written, engine::Error> {
     if entry.kind == Kind::String {
         out.bytes.push(types::STRING);
         let _claim = memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
@@ -82,6 +49,7 @@ fn write_value(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -
     }
     match (entry.kind, entry.encoding()) {
         (Kind::List, _) => write_list(txn, entry, out),
+        (Kind::Stream, _) => write_stream(txn, (call.db, call.args[1]), entry, out),
         (Kind::ZSet, encoding) => write_sorted_set(txn, entry, encoding == "listpack", out),
         (_, "intset") => write_integers(txn, entry, out),
         (_, encoding) => write_members(txn, entry, encoding == "listpack", out),
@@ -253,31 +221,13 @@ impl Options {
     }
 }
 
-/// Why a payload is not stored.
-enum Refused {
-    Engine(engine::Error),
-    Format,
-}
-
-impl From<engine::Error> for Refused {
-    fn from(error: engine::Error) -> Refused {
-        Refused::Engine(error)
-    }
-}
-
-impl From<rdb::Error> for Refused {
-    fn from(_: rdb::Error) -> Refused {
-        Refused::Format
-    }
-}
-
 /// A value that was read to its end.
 enum Restored<'k, 'p> {
     String(Vec<u8>),
     /// No key refers to it yet.
     Built(Build<'k>),
-    /// The type and the value, to be read again: a list is written under its key.
-    List(u8, &'p [u8]),
+    /// Lists and streams, with the type and the value, to be read again: they are written under their keys.
+    Checked(rdb::Kind, u8, &'p [u8]),
 }
 
 pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
@@ -345,9 +295,13 @@ fn store<'k>(
         Restored::Built(build) => {
             txn.put_built_until(call.db, key, build, expire)?;
         }
-        Restored::List(number, value) => {
+        Restored::Checked(kind, number, value) => {
+            txn.begin()?;
             txn.delete(call.db, key)?;
-            store_list(txn, call, number, value)?;
+            match kind {
+                rdb::Kind::Stream => store_stream(txn, call, (number, value), call.limits.stream_node())?,
+                _ => store_list(txn, call, number, value)?,
+            }
             txn.set_expire(call.db, key, expires_at_ms)?;
         }
     }
@@ -388,7 +342,7 @@ fn read_value<'k, 'p>(
     value: &'p [u8],
 ) -> Result<Restored<'k, 'p>, Refused> {
     let begin = |kind, limits| txn.build(call.db, call.args[1], kind, limits);
-    let (mut string, mut build) = (Vec::new(), None);
+    let (mut string, mut build, mut stream) = (Vec::new(), None, StreamCheck::default());
     let mut source = Source::of_bytes(value);
     let kind = rdb::read_value(&mut source, number, &mut |event| -> Result<(), Refused> {
         let (kind, limits, member, value): (_, _, _, &[u8]) = match &event {
@@ -400,7 +354,8 @@ fn read_value<'k, 'p>(
             Event::Field(field, value, None) => (Kind::Hash, call.limits.hash(), *field, value),
             Event::Member(member) => (Kind::Set, call.limits.set_of(), *member, &[]),
             Event::Scored(member, score) => (Kind::ZSet, call.limits.zset(), *member, &score.to_le_bytes()),
-            Event::Field(_, _, Some(_)) | Event::Stream(_) => return Err(Refused::Format),
+            Event::Stream(event) => return stream.take(event),
+            Event::Field(_, _, Some(_)) => return Err(Refused::Format),
         };
         let build: &mut Build<'_> = match &mut build {
             Some(build) => build,
@@ -412,10 +367,11 @@ fn read_value<'k, 'p>(
             false => Err(Refused::Format),
         }
     })?;
+    stream.end()?;
     match build {
         _ if !source.is_at_end() => Err(Refused::Format),
         Some(build) => Ok(Restored::Built(build)),
-        None if kind == rdb::Kind::List => Ok(Restored::List(number, value)),
-        None => Ok(Restored::String(string)),
+        None if kind == rdb::Kind::String => Ok(Restored::String(string)),
+        None => Ok(Restored::Checked(kind, number, value)),
     }
 }

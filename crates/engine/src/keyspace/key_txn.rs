@@ -368,7 +368,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Begins a record transaction: from here on all changes are atomic together.
-    pub(crate) fn begin(&mut self) -> Result<()> {
+    pub fn begin(&mut self) -> Result<()> {
         if self.record_txn.is_none() {
             if self.changed {
                 return Err(Error::Misuse("a second change in a transaction that announced one"));
