@@ -4,6 +4,7 @@
 //! as received, with a blank for each line end.
 
 mod messages;
+mod scripts;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
