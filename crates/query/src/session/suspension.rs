@@ -45,7 +45,7 @@ struct Suspended<L> {
     awaits: Awaits,
 }
 
-/// What wakes a suspended statement, besides time.
+/// The sources of wake-ups of a suspended statement, besides time.
 pub struct WakeSources<'s> {
     pub interrupts: &'s Interrupts,
     pub locks: &'s MetadataLocks,

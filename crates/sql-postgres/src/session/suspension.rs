@@ -27,7 +27,7 @@ pub(super) enum Restart {
     Portal(String, u64),
 }
 
-/// What a run changes in the session before it may be suspended for the lock of a table.
+/// The parts of the session that a run changes before it may be suspended for the lock of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BeforeRun {
     notices: usize,
