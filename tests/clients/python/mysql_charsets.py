@@ -89,8 +89,8 @@ def random_words(dice, codec, words, count):
                 near.append(chr(at))
             except (UnicodeEncodeError, ValueError):
                 pass
-    # MySQL's greek has no U+037A.
-    near = [c for c in near if c.isprintable() and c not in "\\'\"`%_?~\u203e\u00a5\uff3c\uff5e\u037a"]
+    # MySQL's greek has no U+037A, and its cp1256 none of these letters of Urdu.
+    near = [c for c in near if c.isprintable() and c not in "\\'\"`%_?~\u203e\u00a5\uff3c\uff5e\u037a\u0679\u0688\u0691\u06a9\u06ba\u06be\u06c1\u06d2"]
     return ["".join(dice.choice(near) for _ in range(dice.randint(1, 4))) for _ in range(count)]
 
 

@@ -31,11 +31,7 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
             best = Some(found);
             continue;
         };
-        let merged = stronger(known, found).or_else(|| {
-            // Characters of ASCII are in every set.
-            let is_ascii = matches!(expr, Expr::Literal(Value::Text(text), _) if text.is_ascii());
-            (is_ascii && known.0 <= found.0 && known.1.charset() != found.1.charset()).then_some(known)
-        });
+        let merged = stronger(known, found);
         match merged {
             Some(merged) => best = Some(merged),
             None => clash = Some((known, found)),
