@@ -60,7 +60,7 @@ class Crowd:
                 if wire.at < len(wire.buffer) or select.select([wire.socket], [], [], 0)[0]:
                     output[client] += wire.reply()
                     pending.discard(client)
-            if pending == (expected if expected is not None else pending & waiting):
+            if pending <= waiting and (expected is None or pending == expected):
                 break
         self.blocked = pending
         return output, sorted(pending)

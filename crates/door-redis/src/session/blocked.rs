@@ -89,9 +89,10 @@ impl Session {
             let delay = Duration::from_millis(until.saturating_sub(now) + 1);
             blocked.alarm = Some(pool.alarm(delay, Box::new(move || handle.wake())));
         }
-        self.client.state.lock().parked = true;
+        // CLIENT LIST shows the client as blocked once CLIENT UNBLOCK can end it.
         self.client.unblock.store(0, Ordering::Release);
         self.client.waits.store(true, Ordering::Release);
+        self.client.state.lock().parked = true;
         io.park_for_peer();
     }
 
