@@ -114,7 +114,7 @@ impl RedisDoor {
         }
     }
 
-    /// Ends all scripts, because the server stops. What they have done is rolled back.
+    /// Ends all scripts, because the server stops. Their changes are rolled back.
     pub fn end_scripts(&self) {
         self.shared.runs.is_ending.store(true, Ordering::Relaxed);
     }

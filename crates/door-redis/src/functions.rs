@@ -14,6 +14,7 @@ use crate::commands::{
     introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
     sorted_algebra, sorted_range, sorted_set, stream, string, transaction,
 };
+use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
 use crate::table::COMMANDS;
 
@@ -25,7 +26,7 @@ pub enum Run {
     /// Changes keys, all of them or none.
     Write(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Runs a script: works on the session, and on keys that may not be among its arguments.
-    Script(fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
+    Script(ScriptFunction),
     /// Changes keys, or returns a wait if it has found nothing. It must not wait in EXEC and in scripts.
     Block(BlockingFunction),
     /// Works on the session or the server.
@@ -33,6 +34,9 @@ pub enum Run {
     /// Has subcommands, which run instead. The arity of its row makes a subcommand mandatory.
     Container,
 }
+
+/// The function of a command that runs a script.
+pub type ScriptFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>, RunCommand) -> Result;
 
 /// The function of a command that may wait.
 pub type BlockingFunction =

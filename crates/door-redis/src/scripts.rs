@@ -123,7 +123,7 @@ pub struct Running {
     pub is_killed: AtomicBool,
 }
 
-/// What SCRIPT KILL and FUNCTION KILL find.
+/// The result of SCRIPT KILL and FUNCTION KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kill {
     Done,

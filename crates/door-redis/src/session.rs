@@ -27,6 +27,7 @@ use crate::spool::Spool;
 use crate::table::{self, COMMANDS};
 use crate::users::User;
 
+mod block_state;
 mod blocked;
 pub(crate) mod login;
 mod run;
@@ -85,7 +86,7 @@ pub struct Session {
     /// The session sleeps until this wall time: WAIT, a pause or a login delay.
     pub(crate) sleep_until_ms: Option<u64>,
     /// The wait of a blocking command.
-    blocked: Option<blocked::Blocked>,
+    blocked: Option<block_state::Blocked>,
     /// A pending login. While the session sleeps, it waits for this.
     attempt: Option<Attempt>,
     /// A CLIENT KILL that waits until its victims are gone.

@@ -46,7 +46,7 @@ pub enum Error {
     /// Another thread holds a lock stripe for long, in a key transaction that said so (`KeyTransaction::declare_busy`), with the number that it gave. Nothing was
     /// changed.
     Busy(u32),
-    /// A growing key transaction needs keys that it could not lock without waiting. It rolls back and runs again with them (EN-70).
+    /// A growing key transaction needs keys that it could not lock without waiting. It rolls back and runs again with them (EN-79).
     MoreKeys,
     /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
     Misuse(&'static str),

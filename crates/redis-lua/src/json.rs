@@ -12,7 +12,7 @@ use crate::library::add;
 use crate::number_text;
 use crate::raise::{bad_argument, raise_text, type_name};
 
-/// What `cjson.encode_...` and `cjson.decode_...` set.
+/// The options that `cjson.encode_...` and `cjson.decode_...` set.
 #[derive(Clone, Copy)]
 struct JsonOptions {
     sparse_convert: bool,

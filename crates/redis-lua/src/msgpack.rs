@@ -81,7 +81,7 @@ fn pack_number(out: &mut Vec<u8>, number: f64) {
 
 fn pack_integer(out: &mut Vec<u8>, number: i64) {
     let (code, bytes) = match number {
-        0..=127 | -32..=-1 => return out.push(number as u8),
+        -32..=127 => return out.push(number as u8),
         128..=0xff => (0xcc, 1),
         0x100..=0xffff => (0xcd, 2),
         0x1_0000..=0xffff_ffff => (0xce, 4),
@@ -129,7 +129,7 @@ fn pack_table(out: &mut Vec<u8>, table: &Table, level: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the input.
+/// The reason why input is refused.
 enum Bad {
     Missing,
     Format,

@@ -400,7 +400,7 @@ fn gmatch(args: &Arguments<'_>, frame: Rc<Frame>) -> Result<Function> {
     })
 }
 
-/// What `gsub` puts in the place of a match.
+/// The value that `gsub` puts in the place of a match.
 enum Replacement {
     Text(LuaString),
     Table(Table),
@@ -507,7 +507,7 @@ fn rep(args: &Arguments<'_>, frame: &Frame) -> Result<LuaString> {
     if text.is_empty() || count == 0 {
         return args.lua.create_string("");
     }
-    let bytes = text.len().checked_mul(count).unwrap_or(usize::MAX);
+    let bytes = text.len().saturating_mul(count);
     frame.check_size(args.lua, bytes)?;
     args.lua.create_string(text.repeat(count))
 }

@@ -85,13 +85,13 @@ impl Sandbox {
     }
 }
 
-/// What the sandbox gives to the code that runs scripts.
+/// The tables and functions that the sandbox gives to the code that runs scripts.
 pub struct Globals {
     /// The real table of globals.
     pub real: Table,
     /// The metatable of what scripts see as their globals.
     metatable: Table,
-    /// What the code of a library sees while it is loaded.
+    /// The globals that the code of a library sees while it is loaded.
     while_loading: Table,
     /// `run(f, handler, ...)` calls `f` under `xpcall`.
     pub run: Function,

@@ -31,7 +31,7 @@ const GARBAGE_BYTES: usize = 4 << 20;
 /// Compiled scripts of a state. One more, and all of them are compiled again when they run.
 const COMPILED_MAX: usize = 1000;
 
-/// Whose globals a state has.
+/// The globals that a state has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Scripts,

@@ -114,12 +114,13 @@ def content(wire, key):
     if kind == b"+string\r\n":
         return wire.call("GET", key)
     if kind == b"+stream\r\n":
-        parts = [wire.call("XRANGE", key, "-", "+"), wire.call("XINFO", "GROUPS", key)]
+        # First, as it makes the consumer.
+        parts = [wire.call("XREADGROUP", "GROUP", group, "c1", "STREAMS", key, "0") for group in GROUPS]
+        parts += [wire.call("XRANGE", key, "-", "+"), wire.call("XINFO", "GROUPS", key)]
         info = wire.call("XINFO", "STREAM", key)
         parts += [info[info.index(name) :].split(b"\r\n")[1:3] for name in (b"last-generated-id", b"max-deleted-entry-id", b"entries-added")]
         for group in GROUPS:
             parts.append(wire.call("XPENDING", key, group))
-            parts.append(wire.call("XREADGROUP", "GROUP", group, "c1", "STREAMS", key, "0"))
         named = b"$%d\r\n%s\r\n" % (len(key), key)
         return [part.replace(named, b"KEY").replace(b"'%s'" % key, b"KEY") if isinstance(part, bytes) else part for part in parts]
     if kind == b"+list\r\n":

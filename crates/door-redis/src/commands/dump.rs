@@ -8,7 +8,7 @@ use stdx::memory;
 
 use crate::call;
 use crate::call::Call;
-use crate::commands::dump::payload::{Payload, Refused, Written};
+use crate::commands::dump::payload::{Dumped, NotRestored, Payload};
 use crate::commands::dump::stream::{StreamCheck, store_stream, write_stream};
 use crate::errors;
 use crate::float;
@@ -24,8 +24,8 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     };
     let mut out = Payload::default();
     match write_value(txn, call, &entry, &mut out)? {
-        Written::Whole => call.bulk_item(&out.end()),
-        Written::TooLong => {
+        Dumped::Whole => call.bulk_item(&out.end()),
+        Dumped::TooLong => {
             call.reply.error("ERR the value is too long for DUMP: it would exceed 512 MB");
             Ok(())
         }
@@ -38,14 +38,14 @@ fn write_value(
     call: &Call<'_>,
     entry: &Entry,
     out: &mut Payload,
-) -> Result<Written, engine::Error> {
+) -> Result<Dumped, engine::Error> {
     if entry.kind == Kind::String {
         out.bytes.push(types::STRING);
         let _claim = memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
         let mut bytes = Vec::with_capacity(entry.len as usize);
         txn.value(entry, 0..entry.len, &mut bytes)?;
         out.string(&bytes)?;
-        return Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole });
+        return Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole });
     }
     match (entry.kind, entry.encoding()) {
         (Kind::List, _) => write_list(txn, entry, out),
@@ -62,7 +62,7 @@ fn write_members(
     entry: &Entry,
     is_packed: bool,
     out: &mut Payload,
-) -> Result<Written, engine::Error> {
+) -> Result<Dumped, engine::Error> {
     let is_hash = entry.kind == Kind::Hash;
     let mut pack = Listpack::default();
     match (is_hash, is_packed) {
@@ -90,17 +90,17 @@ fn write_members(
             out.string(&value)?;
         }
         if out.is_too_long() {
-            return Ok(Written::TooLong);
+            return Ok(Dumped::TooLong);
         }
     }
     if is_packed {
         out.string(&pack.end())?;
     }
-    Ok(Written::Whole)
+    Ok(Dumped::Whole)
 }
 
 /// Writes a list as nodes of packed items, cut where Redis would cut them if the items had been pushed one after the other.
-fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Dumped, engine::Error> {
     const NODE_BYTES: usize = 8192;
     const ITEM_OVERHEAD: usize = 8;
     const PACKED_NODE: u64 = 2;
@@ -122,7 +122,7 @@ fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) ->
             rdb::write_length(&mut out.bytes, PACKED_NODE);
             out.string(&std::mem::take(&mut pack).end())?;
             if out.is_too_long() {
-                return Ok(Written::TooLong);
+                return Ok(Dumped::TooLong);
             }
         }
         pack.push(item);
@@ -132,10 +132,10 @@ fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) ->
     let mut count = Vec::new();
     rdb::write_length(&mut count, nodes);
     out.bytes.splice(1..1, count);
-    Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole })
+    Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole })
 }
 
-fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Written, engine::Error> {
+fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Dumped, engine::Error> {
     let mut integers = Vec::new();
     let mut walk = txn.members(entry)?;
     while let Some(item) = walk.next(txn)? {
@@ -144,7 +144,7 @@ fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload
     integers.sort_unstable();
     out.bytes.push(types::SET_INTSET);
     out.string(&Intset::of(&integers))?;
-    Ok(Written::Whole)
+    Ok(Dumped::Whole)
 }
 
 /// Writes a sorted set: packed from the lowest score, otherwise from the highest, as Redis does.
@@ -153,7 +153,7 @@ fn write_sorted_set(
     entry: &Entry,
     is_packed: bool,
     out: &mut Payload,
-) -> Result<Written, engine::Error> {
+) -> Result<Dumped, engine::Error> {
     let mut pack = Listpack::default();
     out.bytes.push(if is_packed { types::ZSET_LISTPACK } else { types::ZSET_2 });
     let count = entry.count()?;
@@ -171,27 +171,27 @@ fn write_sorted_set(
             out.string(member)?;
             rdb::write_score(&mut out.bytes, score);
             if out.is_too_long() {
-                return Ok(Written::TooLong);
+                return Ok(Dumped::TooLong);
             }
         }
     }
     if is_packed {
         out.string(&pack.end())?;
     }
-    Ok(Written::Whole)
+    Ok(Dumped::Whole)
 }
 
 /// The options of RESTORE. Idle time and frequency are checked and forgotten, as nothing is evicted here.
 #[derive(Default)]
-struct Options {
+struct RestoreOptions {
     replace: bool,
     is_absolute: bool,
 }
 
-impl Options {
+impl RestoreOptions {
     /// Parses the arguments behind the payload. Returns None after an error reply.
-    fn parse(call: &mut Call<'_>) -> Option<Options> {
-        let mut options = Options::default();
+    fn parse(call: &mut Call<'_>) -> Option<RestoreOptions> {
+        let mut options = RestoreOptions::default();
         let (mut has_idle, mut has_frequency, mut at) = (false, false, 4);
         while at < call.args.len() {
             let has_more = at + 1 < call.args.len();
@@ -231,7 +231,7 @@ enum Restored<'k, 'p> {
 }
 
 pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
-    let Some(options) = Options::parse(call) else { return Ok(()) };
+    let Some(options) = RestoreOptions::parse(call) else { return Ok(()) };
     let key = call.args[1];
     let exists = txn.peek(call.db, key)?.is_some();
     if exists && !options.replace {
@@ -251,8 +251,8 @@ pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Resul
         .and_then(|restored| restore_as(txn, call, restored, (ttl as u64, options.is_absolute), exists));
     match result {
         Ok(()) => call.reply.ok(),
-        Err(Refused::Engine(error)) => return Err(error.into()),
-        Err(Refused::Format) => call.reply.error("ERR Bad data format"),
+        Err(NotRestored::Engine(error)) => return Err(error),
+        Err(NotRestored::Format) => call.reply.error("ERR Bad data format"),
     }
     Ok(())
 }
@@ -264,7 +264,7 @@ fn restore_as<'k>(
     restored: Restored<'k, '_>,
     (ttl, is_absolute): (u64, bool),
     exists: bool,
-) -> Result<(), Refused> {
+) -> Result<(), NotRestored> {
     let key = call.args[1];
     let now_ms = txn.now_ms();
     let expires_at_ms = match (ttl, is_absolute) {
@@ -287,7 +287,7 @@ fn store<'k>(
     call: &Call<'_>,
     restored: Restored<'k, '_>,
     expires_at_ms: Option<u64>,
-) -> Result<(), Refused> {
+) -> Result<(), NotRestored> {
     let key = call.args[1];
     let expire = expires_at_ms.map_or(Expire::None, Expire::At);
     match restored {
@@ -310,7 +310,7 @@ fn store<'k>(
 }
 
 /// Appends the items of a list, some at a time.
-fn store_list(txn: &mut KeyTransaction<'_>, call: &Call<'_>, number: u8, value: &[u8]) -> Result<(), Refused> {
+fn store_list(txn: &mut KeyTransaction<'_>, call: &Call<'_>, number: u8, value: &[u8]) -> Result<(), NotRestored> {
     const BATCH_BYTES: usize = 64 << 10;
     let (mut batch, mut spans) = (Vec::new(), Vec::new());
     let mut push = |batch: &mut Vec<u8>, spans: &mut Vec<Range<usize>>| {
@@ -319,8 +319,8 @@ fn store_list(txn: &mut KeyTransaction<'_>, call: &Call<'_>, number: u8, value: 
         batch.clear();
         pushed.map(drop)
     };
-    rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), Refused> {
-        let Event::Item(item) = event else { return Err(Refused::Format) };
+    rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), NotRestored> {
+        let Event::Item(item) = event else { return Err(NotRestored::Format) };
         spans.push(batch.len()..batch.len() + item.len());
         batch.extend_from_slice(item);
         if batch.len() >= BATCH_BYTES {
@@ -340,11 +340,11 @@ fn read_value<'k, 'p>(
     call: &Call<'_>,
     number: u8,
     value: &'p [u8],
-) -> Result<Restored<'k, 'p>, Refused> {
+) -> Result<Restored<'k, 'p>, NotRestored> {
     let begin = |kind, limits| txn.build(call.db, call.args[1], kind, limits);
     let (mut string, mut build, mut stream) = (Vec::new(), None, StreamCheck::default());
     let mut source = Source::of_bytes(value);
-    let kind = rdb::read_value(&mut source, number, &mut |event| -> Result<(), Refused> {
+    let kind = rdb::read_value(&mut source, number, &mut |event| -> Result<(), NotRestored> {
         let (kind, limits, member, value): (_, _, _, &[u8]) = match &event {
             Event::String(bytes) => {
                 string.extend_from_slice(bytes);
@@ -355,7 +355,7 @@ fn read_value<'k, 'p>(
             Event::Member(member) => (Kind::Set, call.limits.set_of(), *member, &[]),
             Event::Scored(member, score) => (Kind::ZSet, call.limits.zset(), *member, &score.to_le_bytes()),
             Event::Stream(event) => return stream.take(event),
-            Event::Field(_, _, Some(_)) => return Err(Refused::Format),
+            Event::Field(_, _, Some(_)) => return Err(NotRestored::Format),
         };
         let build: &mut Build<'_> = match &mut build {
             Some(build) => build,
@@ -364,12 +364,12 @@ fn read_value<'k, 'p>(
         // A member that stands twice would be one.
         match build.put(member, value)? {
             true => Ok(()),
-            false => Err(Refused::Format),
+            false => Err(NotRestored::Format),
         }
     })?;
     stream.end()?;
     match build {
-        _ if !source.is_at_end() => Err(Refused::Format),
+        _ if !source.is_at_end() => Err(NotRestored::Format),
         Some(build) => Ok(Restored::Built(build)),
         None if kind == rdb::Kind::String => Ok(Restored::String(string)),
         None => Ok(Restored::Checked(kind, number, value)),

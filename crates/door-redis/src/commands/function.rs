@@ -8,19 +8,34 @@ use crate::commands::scripting::{keys_and_args, reply_kill};
 use crate::commands::{help as lines, utf8};
 use crate::glob;
 use crate::scripts::libraries::{Library, Policy};
-use crate::scripts::run::{RunTerms, run};
+use crate::scripts::run::{RunCommand, RunTerms, run};
 use crate::scripts::thread_state::{put_state, take_state};
 use crate::session::Session;
 
-pub fn fcall(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    call_function(session, txn, call, false)
+pub fn fcall(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    call_function(session, txn, call, (false, run_command))
 }
 
-pub fn fcall_ro(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    call_function(session, txn, call, true)
+pub fn fcall_ro(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    call_function(session, txn, call, (true, run_command))
 }
 
-fn call_function(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, is_ro: bool) -> Result {
+fn call_function(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    (is_ro, run_command): (bool, RunCommand),
+) -> Result {
     let shared = session.shared.clone();
     let set = shared.libraries.get();
     let name = utf8(call.args[1]);
@@ -49,7 +64,7 @@ fn call_function(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut
             return Ok(());
         }
     };
-    let terms = RunTerms { purpose: Purpose::Functions, name: &name, read_only: is_ro || flags.no_writes };
+    let terms = RunTerms { purpose: Purpose::Functions, name: &name, read_only: is_ro || flags.no_writes, run_command };
     let protocols = Protocols { client_resp3: call.reply.resp3 };
     let result = run(session, txn, call, &mut own, &terms, |own, host, out| {
         own.state.run_function((&library.name, &name), words, protocols, host, out)

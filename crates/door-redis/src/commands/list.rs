@@ -8,8 +8,6 @@ use crate::errors;
 use crate::extended::Extended;
 use crate::reply::Reply;
 
-type Outcome<T> = std::result::Result<T, engine::Error>;
-
 /// Returns the name of the event for a push at an end.
 fn push_event(end: End) -> &'static str {
     if end == End::Head { "lpush" } else { "rpush" }
@@ -136,7 +134,11 @@ fn notify_if_empty(txn: &mut KeyTransaction<'_>, db: u8, key: &[u8], left: u64) 
 }
 
 /// Returns the bytes of the first item from an end.
-pub(crate) fn outer_item(txn: &mut KeyTransaction<'_>, entry: &Entry, end: End) -> Outcome<Vec<u8>> {
+pub(crate) fn outer_item(
+    txn: &mut KeyTransaction<'_>,
+    entry: &Entry,
+    end: End,
+) -> std::result::Result<Vec<u8>, engine::Error> {
     let mut bytes = Vec::new();
     each_item(txn, entry, end, 1, |txn, item| append_item(txn, item, &mut bytes))?;
     Ok(bytes)
@@ -295,7 +297,7 @@ pub(crate) fn first_list<'k>(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     keys: &[&'k [u8]],
-) -> Outcome<FirstList<'k>> {
+) -> std::result::Result<FirstList<'k>, engine::Error> {
     for key in keys {
         match lookup_as(txn, call, key, Kind::List)? {
             None => return Ok(FirstList::WrongType),
@@ -441,7 +443,7 @@ pub fn lrem(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// The options of LPOS.
-struct Search {
+struct ItemSearch {
     from: End,
     /// The first match that counts.
     rank: u64,
@@ -451,8 +453,8 @@ struct Search {
     most: u64,
 }
 
-fn search(call: &mut Call<'_>) -> Option<Search> {
-    let mut search = Search { from: End::Head, rank: 1, count: None, most: u64::MAX };
+fn search(call: &mut Call<'_>) -> Option<ItemSearch> {
+    let mut search = ItemSearch { from: End::Head, rank: 1, count: None, most: u64::MAX };
     let unlimited = |number: i64| if number == 0 { u64::MAX } else { number as u64 };
     let mut at = 3;
     while at < call.args.len() {

@@ -13,21 +13,29 @@ use crate::commands::lookup_as;
 use crate::errors;
 use crate::reply::Reply;
 
-type Outcome<T> = std::result::Result<T, engine::Error>;
-
 fn owned(keys: &[&[u8]]) -> Vec<Box<[u8]>> {
     keys.iter().map(|key| Box::from(*key)).collect()
 }
 
-pub fn blpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
+pub fn blpop(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     pop(txn, call, End::Head)
 }
 
-pub fn brpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
+pub fn brpop(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     pop(txn, call, End::Tail)
 }
 
-fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: End) -> Outcome<Option<Blocking>> {
+fn pop(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    end: End,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     let last = call.args.len() - 1;
     let Some(timeout_ms) = timeout(call, last) else { return Ok(None) };
     let (db, keys) = (call.db, &call.args[1..last]);
@@ -65,7 +73,10 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: End) -> Outcome<O
     }))
 }
 
-pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
+pub fn blmpop(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     let Some(PopMany { keys, end, count }) = PopMany::read(call, 2) else { return Ok(None) };
     let Some(timeout_ms) = timeout(call, 1) else { return Ok(None) };
     let (db, keys) = (call.db, &call.args[keys]);
@@ -107,16 +118,27 @@ pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Opti
     }))
 }
 
-pub fn blmove(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
+pub fn blmove(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     let Some((from, to)) = two_ends(call, 3) else { return Ok(None) };
     move_item(txn, call, from, to)
 }
 
-pub fn brpoplpush(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Outcome<Option<Blocking>> {
+pub fn brpoplpush(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     move_item(txn, call, End::Tail, End::Head)
 }
 
-fn move_item(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, from: End, to: End) -> Outcome<Option<Blocking>> {
+fn move_item(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    from: End,
+    to: End,
+) -> std::result::Result<Option<Blocking>, engine::Error> {
     let Some(timeout_ms) = timeout(call, call.args.len() - 1) else { return Ok(None) };
     let Some(source) = lookup_as(txn, call, call.args[1], Kind::List)? else { return Ok(None) };
     if let Some(source) = source {

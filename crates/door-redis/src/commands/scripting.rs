@@ -9,7 +9,7 @@ use stdx::sync::atomic::Ordering;
 use crate::call::{Call, Result};
 use crate::commands::help as lines;
 use crate::number;
-use crate::scripts::run::{RunTerms, run};
+use crate::scripts::run::{RunCommand, RunTerms, run};
 use crate::scripts::thread_state::{put_state, take_state};
 use crate::scripts::{Kill, Script};
 use crate::session::Session;
@@ -21,8 +21,11 @@ fn digest_of(arg: &[u8]) -> Option<String> {
     (arg.len() == 40).then(|| String::from_utf8_lossy(arg).to_ascii_lowercase())
 }
 
+/// Keys, and the arguments behind them.
+type KeysAndArgs<'a> = (&'a [&'a [u8]], &'a [&'a [u8]]);
+
 /// Returns the keys and the arguments of EVAL or FCALL. Replies with an error if their number is none.
-pub(crate) fn keys_and_args<'a>(call: &mut Call<'a>, not_a_number: &str) -> Option<(&'a [&'a [u8]], &'a [&'a [u8]])> {
+pub(crate) fn keys_and_args<'a>(call: &mut Call<'a>, not_a_number: &str) -> Option<KeysAndArgs<'a>> {
     let rest = &call.args[3..];
     let Some(count) = number::parse(call.args[2]) else {
         call.reply.error(not_a_number);
@@ -39,18 +42,33 @@ pub(crate) fn keys_and_args<'a>(call: &mut Call<'a>, not_a_number: &str) -> Opti
     Some(rest.split_at(count as usize))
 }
 
-pub fn eval(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    evaluate(session, txn, call, false)
+pub fn eval(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    evaluate(session, txn, call, (false, run_command))
 }
 
-pub fn eval_ro(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    evaluate(session, txn, call, true)
+pub fn eval_ro(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    evaluate(session, txn, call, (true, run_command))
 }
 
-fn evaluate(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, is_ro: bool) -> Result {
+fn evaluate(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    (is_ro, run_command): (bool, RunCommand),
+) -> Result {
     let Some(words) = keys_and_args(call, crate::errors::NOT_INTEGER) else { return Ok(()) };
     match session.shared.scripts.add(call.args[1], false) {
-        Ok(script) => run_script(session, txn, call, &script, words, is_ro),
+        Ok(script) => run_script(session, txn, call, &script, words, (is_ro, run_command)),
         Err(text) => {
             call.reply.error(&text);
             Ok(())
@@ -58,22 +76,37 @@ fn evaluate(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call
     }
 }
 
-pub fn evalsha(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    evaluate_known(session, txn, call, false)
+pub fn evalsha(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    evaluate_known(session, txn, call, (false, run_command))
 }
 
-pub fn evalsha_ro(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    evaluate_known(session, txn, call, true)
+pub fn evalsha_ro(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    run_command: RunCommand,
+) -> Result {
+    evaluate_known(session, txn, call, (true, run_command))
 }
 
-fn evaluate_known(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, is_ro: bool) -> Result {
+fn evaluate_known(
+    session: &mut Session,
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    (is_ro, run_command): (bool, RunCommand),
+) -> Result {
     let Some(digest) = digest_of(call.args[1]) else {
         call.reply.error(NO_SCRIPT);
         return Ok(());
     };
     let Some(words) = keys_and_args(call, crate::errors::NOT_INTEGER) else { return Ok(()) };
     match session.shared.scripts.get(&digest) {
-        Some(script) => run_script(session, txn, call, &script, words, is_ro),
+        Some(script) => run_script(session, txn, call, &script, words, (is_ro, run_command)),
         None => {
             call.reply.error(NO_SCRIPT);
             Ok(())
@@ -86,8 +119,8 @@ fn run_script(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     script: &Arc<Script>,
-    words: (&[&[u8]], &[&[u8]]),
-    is_ro: bool,
+    words: KeysAndArgs<'_>,
+    (is_ro, run_command): (bool, RunCommand),
 ) -> Result {
     if is_ro && script.flags.is_some_and(|flags| !flags.no_writes) {
         call.reply.error("ERR Can not execute a script with write flag using *_ro command.");
@@ -107,7 +140,7 @@ fn run_script(
         return Ok(());
     }
     let read_only = is_ro || script.flags.is_some_and(|flags| flags.no_writes);
-    let terms = RunTerms { purpose: Purpose::Scripts, name: &script.digest, read_only };
+    let terms = RunTerms { purpose: Purpose::Scripts, name: &script.digest, read_only, run_command };
     let protocols = Protocols { client_resp3: call.reply.resp3 };
     let result = run(session, txn, call, &mut own, &terms, |own, host, out| {
         own.state.run_script(&script.digest, words, protocols, host, out)

@@ -70,7 +70,7 @@ impl LibrarySet {
     }
 }
 
-/// What FUNCTION RESTORE does with the libraries that there are.
+/// The way in which FUNCTION RESTORE treats the libraries that there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     Flush,

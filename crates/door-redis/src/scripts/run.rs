@@ -8,7 +8,6 @@ use stdx::sync::atomic::Ordering;
 
 use crate::call::Call;
 use crate::command::{Command, KeyScope, flag};
-use crate::functions::{self, Run};
 use crate::reply::Reply;
 use crate::scripts::Running;
 use crate::scripts::thread_state::ThreadState;
@@ -20,12 +19,16 @@ use crate::users::Denied;
 /// Memory of a run that is given even if none is left, so that scripts that need little go on.
 const BYTES_MIN: usize = 4 << 20;
 
-/// What a run does, besides its code.
+/// Runs a command in the transaction of a script. The session gives it, as commands cannot know the list of all commands.
+pub type RunCommand = fn(&mut Session, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result<(), Error>;
+
+/// The terms of a run, besides its code.
 pub struct RunTerms<'r> {
     pub purpose: Purpose,
     pub name: &'r str,
     /// Commands that write are refused.
     pub read_only: bool,
+    pub run_command: RunCommand,
 }
 
 /// A run under way, as its script sees it.
@@ -37,6 +40,7 @@ struct ScriptRun<'r, 'k> {
     db: u8,
     resp3: bool,
     read_only: bool,
+    run_command: RunCommand,
     threshold_ms: u64,
     /// The engine's error that ended the run.
     error: Option<Error>,
@@ -64,9 +68,10 @@ pub fn run(
     let id = shared.runs.add(running.clone());
     let before = (session.db, session.resp3);
     let threshold_ms = shared.parameters.number("busy-reply-threshold");
-    let (db, read_only) = (session.db, terms.read_only);
+    let (db, read_only, run_command) = (session.db, terms.read_only, terms.run_command);
     session.runs_script = true;
-    let mut run = ScriptRun { session, txn, running, db, resp3: false, read_only, threshold_ms, error: None };
+    let mut run =
+        ScriptRun { session, txn, running, db, resp3: false, read_only, run_command, threshold_ms, error: None };
     own.state.limit((stdx::memory::available() as usize).max(BYTES_MIN));
     let ended = start(own, &mut |question, reply| run.answer(question, reply), call.reply.out);
     let error = run.error.take();
@@ -215,17 +220,7 @@ impl ScriptRun<'_, '_> {
             spooling: &mut spooling,
             limits: &shared.pack_limits,
         };
-        match functions::of(command) {
-            Run::Read(f) | Run::Write(f) => f(self.txn, &mut call)?,
-            Run::Block(f) => {
-                if let Some(blocking) = f(self.txn, &mut call)? {
-                    (blocking.refuse)(&mut call.reply);
-                }
-            }
-            Run::Session(f) => f(self.session, &mut call)?,
-            // Their rows have the flag noscript, or are containers whose arity asks for a subcommand.
-            Run::Script(_) | Run::Container => unreachable!("refused above"),
-        }
+        (self.run_command)(self.session, self.txn, &mut call)?;
         self.db = self.session.db;
         if spooling.is_used() {
             // The value has no room in memory, so none in the state either.

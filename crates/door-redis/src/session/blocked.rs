@@ -7,36 +7,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{KeyTransaction, KeyWait, Serving, WaitTicket};
-use reactor::{Alarm, Io};
+use engine::{KeyTransaction, KeyWait, Serving};
+use reactor::Io;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::Ordering;
 
+use super::block_state::{Blocked, Slot};
 use super::{Replies, Session};
 use crate::call::Blocking;
 use crate::clients::UNBLOCK_ERROR;
 use crate::errors;
 use crate::reply::Reply;
-
-/// The reply of the thread that serves a ticket.
-#[derive(Default)]
-struct Slot {
-    reply: Vec<u8>,
-    /// The durability LSN of the reply, once its transaction is decided.
-    done: Option<u64>,
-}
-
-pub(crate) struct Blocked {
-    ticket: Arc<WaitTicket>,
-    slot: Arc<Mutex<Slot>>,
-    until_ms: Option<u64>,
-    /// Wakes the session when its time is over.
-    alarm: Option<Alarm>,
-    /// CLIENT REPLY suppresses the reply.
-    is_muted: bool,
-    /// The index of the command.
-    command: usize,
-}
 
 impl Session {
     /// Registers a wait in the transaction that has found nothing.

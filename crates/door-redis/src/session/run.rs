@@ -6,14 +6,12 @@ use stdx::sync::atomic::Ordering;
 use super::{Queued, Session};
 use crate::call::{self, Call};
 use crate::command::Command;
-use crate::functions::{self, Run};
+use crate::functions::{self, Run, ScriptFunction};
 use crate::number;
 use crate::reply::Reply;
 use crate::spool::Spooling;
 use crate::users::Denied;
 use crate::users::log::Access;
-
-type ScriptFunction = fn(&mut Session, &mut KeyTransaction<'_>, &mut Call<'_>) -> call::Result;
 
 impl Session {
     /// Checks the account's permissions (DR-5). Records a refusal in ACL LOG.
@@ -55,7 +53,7 @@ impl Session {
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
         let lsn = match functions::of(command) {
-            Run::Script(f) => self.run_script(f, command, (args, keys.as_deref()), out, &mut spooling)?,
+            Run::Script(f) => self.run_script(f, command, args, keys.as_deref(), out, &mut spooling)?,
             Run::Session(f) => {
                 let mut call = Call {
                     args,
@@ -112,7 +110,8 @@ impl Session {
         &mut self,
         f: ScriptFunction,
         command: &'static Command,
-        (args, keys): (&[&[u8]], Option<&[(u8, &[u8])]>),
+        args: &[&[u8]],
+        keys: Option<&[(u8, &[u8])]>,
         out: &mut Vec<u8>,
         spooling: &mut Spooling,
     ) -> Result<u64, engine::Error> {
@@ -128,7 +127,9 @@ impl Session {
             out.truncate(mark);
             self.unsent.clear();
             let reply = Reply { out: &mut *out, resp3 };
-            f(self, txn, &mut Call { args, db, reply, command, spooling: &mut *spooling, limits: &shared.pack_limits })
+            let spooling = &mut *spooling;
+            let mut call = Call { args, db, reply, command, spooling, limits: &shared.pack_limits };
+            f(self, txn, &mut call, run_in)
         });
         self.running_queue.store(false, Ordering::Relaxed);
         match result {
@@ -229,25 +230,31 @@ impl Session {
             self.shared.stats.count_error(&out[mark..]);
             return Ok(());
         }
-        match functions::of(command) {
-            Run::Read(f) | Run::Write(f) => f(txn, &mut call)?,
-            Run::Block(f) => {
-                if let Some(blocking) = f(txn, &mut call)? {
-                    (blocking.refuse)(&mut call.reply);
-                }
-            }
-            Run::Script(f) => {
-                if shared.monitors.see(command) {
-                    self.show_to_monitors(args);
-                }
-                self.client.watch_departure();
-                f(self, txn, &mut call)?;
-            }
-            Run::Session(f) => f(self, &mut call)?,
-            Run::Container => unreachable!("arity asks for a subcommand"),
-        }
+        run_in(self, txn, &mut call)?;
         // A spooled reply is not an error.
         self.finish(command.index(), args, out.get(mark..).unwrap_or_default());
         Ok(())
+    }
+}
+
+/// Runs a command in a transaction that is under way, of EXEC or of a script.
+fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
+    match functions::of(call.command) {
+        Run::Read(f) | Run::Write(f) => f(txn, call),
+        Run::Block(f) => {
+            if let Some(blocking) = f(txn, call)? {
+                (blocking.refuse)(&mut call.reply);
+            }
+            Ok(())
+        }
+        Run::Script(f) => {
+            if session.shared.monitors.see(call.command) {
+                session.show_to_monitors(call.args);
+            }
+            session.client.watch_departure();
+            f(session, txn, call, run_in)
+        }
+        Run::Session(f) => f(session, call),
+        Run::Container => unreachable!("arity asks for a subcommand"),
     }
 }

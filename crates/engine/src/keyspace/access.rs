@@ -359,7 +359,7 @@ impl Keyspace {
     }
 
     /// Runs a writing key transaction that may touch keys beside the given ones: it takes them while it runs, if it need not wait for them. Otherwise, and if
-    /// it needs all keys, it is rolled back, and `f` runs again with them (EN-70). None stands for all keys.
+    /// it needs all keys, it is rolled back, and `f` runs again with them (EN-79). None stands for all keys.
     pub fn write_growing<R, E: From<Error>>(
         &self,
         keys: Option<Vec<(u8, &[u8])>>,

@@ -118,12 +118,12 @@ pub(crate) enum WantedKeys {
     All,
 }
 
-/// How a key transaction takes keys beside those that it began with (EN-70).
+/// How a key transaction takes keys beside those that it began with (EN-79).
 #[derive(Default)]
 pub(crate) struct Growth {
     /// Stripes that it has taken since, with their LSNs.
     stripes: RefCell<Vec<(Stripe, Lsn)>>,
-    /// What it could not take.
+    /// Keys that it could not take.
     pub wanted: RefCell<Option<WantedKeys>>,
 }
 
@@ -314,7 +314,7 @@ impl<'k> KeyTransaction<'k> {
         self.changed || self.record_txn.is_some()
     }
 
-    /// Says that the transaction takes long. Whoever waits for one of its keys gives up from now on, with `Error::Busy(cause)` (EN-71).
+    /// Says that the transaction takes long. A command that waits for one of its keys gives up from now on, with `Error::Busy(cause)` (EN-80).
     pub fn declare_busy(&self, cause: u32) {
         self.busy_cause.set(Some(cause));
         self.for_each_stripe(|stripe| self.keyspace.stripes.mark_busy(stripe, cause));

@@ -7,7 +7,7 @@
 //! ```text
 //!   session ─waits─► (lock, modes that stand against it) ─held by─► sessions
 //! ```
-//! Hard part: thousands may wait for one lock, each behind all before it. Who waits behind others waits for what they wait for; so a request leads to the set of modes in the way, its own and those of
+//! Hard part: thousands may wait for one lock, each behind all before it. A request behind others waits for what they wait for; so it leads to the set of modes in the way, its own and those of
 //! requests that it stands behind, and all requests with one set share a node of the graph. The graph has a few nodes for each lock, and its edges are its holders.
 //!
 //! The edges are read one after another, so a cycle may never have existed as a whole. It counts when two searches in a row find it, since a deadlock lasts. The victim is the session of the

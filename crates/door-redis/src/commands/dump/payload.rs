@@ -12,7 +12,7 @@ pub(super) struct Payload {
 }
 
 /// How much of a value was written.
-pub(super) enum Written {
+pub(super) enum Dumped {
     Whole,
     TooLong,
 }
@@ -47,19 +47,19 @@ impl Payload {
 }
 
 /// Why a payload is not stored.
-pub(super) enum Refused {
+pub(super) enum NotRestored {
     Engine(engine::Error),
     Format,
 }
 
-impl From<engine::Error> for Refused {
-    fn from(error: engine::Error) -> Refused {
-        Refused::Engine(error)
+impl From<engine::Error> for NotRestored {
+    fn from(error: engine::Error) -> NotRestored {
+        NotRestored::Engine(error)
     }
 }
 
-impl From<rdb::Error> for Refused {
-    fn from(_: rdb::Error) -> Refused {
-        Refused::Format
+impl From<rdb::Error> for NotRestored {
+    fn from(_: rdb::Error) -> NotRestored {
+        NotRestored::Format
     }
 }

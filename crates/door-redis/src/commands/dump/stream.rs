@@ -7,7 +7,7 @@ use rdb::{Source, StreamEntries, StreamEvent, StreamState, types};
 use stdx::memory;
 
 use crate::call::Call;
-use crate::commands::dump::payload::{Payload, Refused, Written};
+use crate::commands::dump::payload::{Dumped, NotRestored, Payload};
 
 fn to_rdb(id: StreamId) -> rdb::StreamId {
     rdb::StreamId { ms: id.ms, seq: id.seq }
@@ -23,7 +23,7 @@ pub(super) fn write_stream(
     (db, key): (u8, &[u8]),
     entry: &Entry,
     out: &mut Payload,
-) -> Result<Written, engine::Error> {
+) -> Result<Dumped, engine::Error> {
     let stream = txn.stream(db, key, entry)?;
     out.bytes.push(types::STREAM_LISTPACKS_2);
     let (mut entries, mut bytes) = (StreamEntries::default(), 0);
@@ -49,10 +49,10 @@ pub(super) fn write_stream(
     while let Some(group) = groups.next_group(txn)? {
         write_group(txn, &stream, &group, out)?;
         if out.is_too_long() {
-            return Ok(Written::TooLong);
+            return Ok(Dumped::TooLong);
         }
     }
-    Ok(if out.is_too_long() { Written::TooLong } else { Written::Whole })
+    Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole })
 }
 
 fn write_group(
@@ -115,11 +115,11 @@ struct Groups {
 
 impl Groups {
     /// Adds a part. Returns the group before if it is complete.
-    fn take(&mut self, event: &StreamEvent<'_>) -> Result<Option<GroupPart>, Refused> {
+    fn take(&mut self, event: &StreamEvent<'_>) -> Result<Option<GroupPart>, NotRestored> {
         if let StreamEvent::Group { name, last_id, entries_read } = event {
             let before = self.end()?;
             if !self.names.insert(name.to_vec()) {
-                return Err(Refused::Format);
+                return Err(NotRestored::Format);
             }
             let (name, last_id) = (name.to_vec(), from_rdb(*last_id));
             self.open = Some(GroupPart { name, last_id, entries_read: *entries_read, ..GroupPart::default() });
@@ -130,16 +130,16 @@ impl Groups {
     }
 
     /// Returns the last group.
-    fn end(&mut self) -> Result<Option<GroupPart>, Refused> {
+    fn end(&mut self) -> Result<Option<GroupPart>, NotRestored> {
         match self.open.take() {
-            Some(group) if group.pending.values().any(|item| item.consumer.is_none()) => Err(Refused::Format),
+            Some(group) if group.pending.values().any(|item| item.consumer.is_none()) => Err(NotRestored::Format),
             group => Ok(group),
         }
     }
 }
 
 impl GroupPart {
-    fn take(&mut self, event: &StreamEvent<'_>) -> Result<(), Refused> {
+    fn take(&mut self, event: &StreamEvent<'_>) -> Result<(), NotRestored> {
         // Bytes of this many items, with their places in the tree.
         const STRIDE: usize = 1024;
         const STRIDE_BYTES: usize = STRIDE * 100;
@@ -151,7 +151,7 @@ impl GroupPart {
                 }
                 let item = PendingPart { time_ms: *time_ms, deliveries: *deliveries, consumer: None };
                 if self.pending.insert(from_rdb(*id), item).is_some() {
-                    return Err(Refused::Format);
+                    return Err(NotRestored::Format);
                 }
             }
             StreamEvent::Consumer { name, seen_time_ms, active_time_ms } => {
@@ -160,9 +160,9 @@ impl GroupPart {
             }
             StreamEvent::ConsumerPending(id) => {
                 let owner = self.consumers.len().checked_sub(1);
-                let item = self.pending.get_mut(&from_rdb(*id)).ok_or(Refused::Format)?;
+                let item = self.pending.get_mut(&from_rdb(*id)).ok_or(NotRestored::Format)?;
                 if std::mem::replace(&mut item.consumer, owner).is_some() {
-                    return Err(Refused::Format);
+                    return Err(NotRestored::Format);
                 }
             }
             StreamEvent::Entry(..) | StreamEvent::State(_) | StreamEvent::Group { .. } => {}
@@ -184,18 +184,18 @@ pub(super) struct StreamCheck {
 }
 
 impl StreamCheck {
-    pub(super) fn take(&mut self, event: &StreamEvent<'_>) -> Result<(), Refused> {
+    pub(super) fn take(&mut self, event: &StreamEvent<'_>) -> Result<(), NotRestored> {
         let before = self.groups.take(event)?;
         StreamCheck::whole(before)
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Refused> {
+    pub(super) fn end(&mut self) -> Result<(), NotRestored> {
         StreamCheck::whole(self.groups.end()?)
     }
 
-    fn whole(group: Option<GroupPart>) -> Result<(), Refused> {
+    fn whole(group: Option<GroupPart>) -> Result<(), NotRestored> {
         match group {
-            Some(group) if group.has_twins() => Err(Refused::Format),
+            Some(group) if group.has_twins() => Err(NotRestored::Format),
             _ => Ok(()),
         }
     }
@@ -207,11 +207,11 @@ pub(super) fn store_stream(
     call: &Call<'_>,
     (number, value): (u8, &[u8]),
     limits: NodeLimits,
-) -> Result<(), Refused> {
+) -> Result<(), NotRestored> {
     let mut stream = txn.new_stream(call.db, call.args[1])?;
     let mut groups = Groups::default();
-    rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), Refused> {
-        let rdb::Event::Stream(event) = event else { return Err(Refused::Format) };
+    rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), NotRestored> {
+        let rdb::Event::Stream(event) = event else { return Err(NotRestored::Format) };
         match &event {
             StreamEvent::Entry(id, items) => {
                 let fields: Vec<(&[u8], &[u8])> = items.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
@@ -236,11 +236,11 @@ pub(super) fn store_stream(
     Ok(txn.store_stream(stream)?)
 }
 
-fn store_group<'k>(txn: &mut KeyTransaction<'k>, stream: &mut Stream<'k>, part: GroupPart) -> Result<(), Refused> {
+fn store_group<'k>(txn: &mut KeyTransaction<'k>, stream: &mut Stream<'k>, part: GroupPart) -> Result<(), NotRestored> {
     const BATCH: usize = 256;
     let read = part.entries_read.and_then(|read| i64::try_from(read).ok()).unwrap_or(-1);
     txn.create_group(stream, &part.name, part.last_id, read)?;
-    let mut group = txn.group(stream, &part.name)?.ok_or(Refused::Format)?;
+    let mut group = txn.group(stream, &part.name)?.ok_or(NotRestored::Format)?;
     let mut consumers: Vec<Consumer> = Vec::new();
     for (name, seen_ms, active_ms) in &part.consumers {
         let mut consumer = txn.create_consumer(stream, &mut group, name)?;

@@ -1,6 +1,6 @@
 //! XACK, XPENDING, XCLAIM and XAUTOCLAIM.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
 
@@ -36,11 +36,13 @@ struct Names(HashMap<u32, Vec<u8>>);
 
 impl Names {
     fn of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, id: u32) -> StreamResult<&[u8]> {
-        if !self.0.contains_key(&id) {
-            let consumer = txn.consumer_by_id(stream, group, id)?;
-            self.0.insert(id, consumer.map(|consumer| consumer.name).unwrap_or_default());
+        match self.0.entry(id) {
+            hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            hash_map::Entry::Vacant(place) => {
+                let consumer = txn.consumer_by_id(stream, group, id)?;
+                Ok(place.insert(consumer.map(|consumer| consumer.name).unwrap_or_default()))
+            }
         }
-        Ok(&self.0[&id])
     }
 }
 

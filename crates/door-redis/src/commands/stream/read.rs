@@ -24,7 +24,7 @@ struct ReadOptions {
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Id(StreamId),
-    /// What the group has not got yet.
+    /// Entries that the group has not got yet.
     New,
 }
 

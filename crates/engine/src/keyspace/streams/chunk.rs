@@ -96,7 +96,7 @@ impl ChunkHead {
     }
 }
 
-/// What the key's record holds of a stream.
+/// The part of a stream that its key's record holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StreamState {
     pub last_id: StreamId,
@@ -298,7 +298,9 @@ impl ChunkWriter {
 mod tests {
     use super::*;
 
-    fn read(base: StreamId, entries: &[u8]) -> Vec<(StreamId, Vec<(Vec<u8>, Vec<u8>)>)> {
+    type OwnedFields = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn read(base: StreamId, entries: &[u8]) -> Vec<(StreamId, OwnedFields)> {
         let (mut entries, mut found) = (ChunkEntries::new(base, entries), Vec::new());
         while let Some(entry) = entries.next().unwrap() {
             found.push((entry.id, entry.fields().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()));

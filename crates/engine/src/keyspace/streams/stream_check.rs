@@ -1,4 +1,4 @@
-//! What the checker knows about streams (EN-77, EN-78).
+//! The checker's knowledge of streams (EN-77, EN-78).
 
 use std::collections::{BTreeMap, BTreeSet};
 

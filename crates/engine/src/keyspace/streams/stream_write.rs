@@ -29,7 +29,7 @@ pub struct Trim {
     pub limit: u64,
 }
 
-/// What a trim removes.
+/// The parts that a trim removes.
 #[derive(Default)]
 struct TrimCut {
     entries: u64,
@@ -39,7 +39,7 @@ struct TrimCut {
     is_many: bool,
     /// The tail goes.
     has_tail: bool,
-    /// So many entries of the part behind go, too.
+    /// Number of entries of the part behind that go, too.
     partial: u64,
     /// Nodes that go, each with its first part.
     nodes: u64,

@@ -1,0 +1,28 @@
+//! The wait of a blocked session, and the reply that ends it.
+
+use std::sync::Arc;
+
+use engine::WaitTicket;
+use reactor::Alarm;
+use stdx::sync::Mutex;
+
+/// The reply of the thread that serves a ticket.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) reply: Vec<u8>,
+    /// The durability LSN of the reply, once its transaction is decided.
+    pub(super) done: Option<u64>,
+}
+
+/// A blocked session's wait.
+pub(crate) struct Blocked {
+    pub(super) ticket: Arc<WaitTicket>,
+    pub(super) slot: Arc<Mutex<Slot>>,
+    pub(super) until_ms: Option<u64>,
+    /// Wakes the session when its time is over.
+    pub(super) alarm: Option<Alarm>,
+    /// CLIENT REPLY suppresses the reply.
+    pub(super) is_muted: bool,
+    /// The index of the command.
+    pub(super) command: usize,
+}
