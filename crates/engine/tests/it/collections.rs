@@ -6,7 +6,8 @@ use engine::rows::Isolation;
 use engine::{Entry, Error, Expire, KeySet, KeyTransaction, Kind, LevelSizes, Options, PackLimits, ScoreBound};
 use stdx::prng::Prng;
 
-use crate::support::{Story, World, bytes, crash_at, options};
+use crate::key_changes::{KeyChange, Model, all, crash_at_any_io, play_beside_model};
+use crate::support::{World, bytes, options};
 
 const LIMITS: PackLimits = PackLimits { entries: 512, value: 64 };
 
@@ -18,8 +19,6 @@ struct Collection {
     kind: Kind,
     members: Members,
 }
-
-type Model = BTreeMap<Vec<u8>, Collection>;
 
 fn put(txn: &mut KeyTransaction<'_>, key: &[u8], kind: Kind, items: &[(&[u8], &[u8])]) -> Result<u64, Error> {
     if kind == Kind::ZSet {
@@ -85,14 +84,6 @@ fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<Collection>, 
     Ok(Some(Collection { kind: entry.kind, members }))
 }
 
-fn all(world: &World) -> Model {
-    let keys = world.scan(0, 100);
-    let read = |key: &Vec<u8>| {
-        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |txn| read(txn, key)).expect("it reads").0
-    };
-    keys.iter().map(|key| (key.clone(), read(key).expect("a scanned key is there"))).collect()
-}
-
 #[derive(Clone, Debug)]
 enum Op {
     Put(Vec<u8>, Kind, Vec<(Vec<u8>, Vec<u8>)>),
@@ -154,31 +145,38 @@ fn items(prng: &mut Prng, kind: Kind) -> Vec<(Vec<u8>, Vec<u8>)> {
     (0..count).map(|_| (member(prng), value(prng))).collect()
 }
 
-fn draw(prng: &mut Prng) -> Op {
-    let kind = [Kind::Hash, Kind::Set, Kind::ZSet, Kind::ZSet][prng.below(4) as usize];
-    match prng.below(21) {
-        0..9 => Op::Put(key(prng), kind, items(prng, kind)),
-        9..14 => {
-            let count = if prng.chance(0.3) { 80 } else { prng.below(4) + 1 };
-            Op::Remove(key(prng), (0..count).map(|_| member(prng)).collect())
-        }
-        14 => Op::Build(key(prng), kind, items(prng, kind)),
-        15 => Op::Delete(key(prng)),
-        16 => Op::Copy(key(prng), key(prng)),
-        17 => Op::Rename(key(prng), key(prng)),
-        18 => {
-            let start = prng.below(30);
-            Op::RemoveRanks(key(prng), start..start + prng.below(30))
-        }
-        _ => Op::Touch(key(prng)),
-    }
-}
-
 fn borrowed(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
     items.iter().map(|(member, value)| (member.as_slice(), value.as_slice())).collect()
 }
 
-impl Op {
+impl KeyChange for Op {
+    type Value = Collection;
+    type Drawn = ();
+
+    fn draw(prng: &mut Prng, (): &mut ()) -> Op {
+        let kind = [Kind::Hash, Kind::Set, Kind::ZSet, Kind::ZSet][prng.below(4) as usize];
+        match prng.below(21) {
+            0..9 => Op::Put(key(prng), kind, items(prng, kind)),
+            9..14 => {
+                let count = if prng.chance(0.3) { 80 } else { prng.below(4) + 1 };
+                Op::Remove(key(prng), (0..count).map(|_| member(prng)).collect())
+            }
+            14 => Op::Build(key(prng), kind, items(prng, kind)),
+            15 => Op::Delete(key(prng)),
+            16 => Op::Copy(key(prng), key(prng)),
+            17 => Op::Rename(key(prng), key(prng)),
+            18 => {
+                let start = prng.below(30);
+                Op::RemoveRanks(key(prng), start..start + prng.below(30))
+            }
+            _ => Op::Touch(key(prng)),
+        }
+    }
+
+    fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Collection, Error> {
+        Ok(read(txn, key)?.expect("a scanned key is there"))
+    }
+
     fn keys(&self) -> Vec<(u8, &[u8])> {
         match self {
             Op::Put(key, ..) | Op::Remove(key, _) | Op::RemoveRanks(key, _) => vec![(0, key)],
@@ -187,7 +185,6 @@ impl Op {
         }
     }
 
-    /// Runs it as a door does, which checks the type first.
     fn run(&self, txn: &mut KeyTransaction<'_>) -> Result<(), Error> {
         match self {
             Op::Put(key, kind, items) => {
@@ -221,7 +218,7 @@ impl Op {
         Ok(())
     }
 
-    fn apply(&self, model: &mut Model) {
+    fn apply(&self, model: &mut Model<Op>) {
         match self {
             Op::Put(key, kind, items) => {
                 let fresh = Collection { kind: *kind, members: Members::new() };
@@ -271,110 +268,14 @@ impl Op {
 }
 
 /// Runs ops as one key transaction. `Ok(false)`: it was rolled back as asked.
-fn transact(world: &World, ops: &[Op], roll_back: bool) -> Result<(bool, u64), Error> {
-    let keys: Vec<(u8, &[u8])> = ops.iter().flat_map(Op::keys).collect();
-    let several = ops.len() > 1 || keys.len() > 1 || roll_back;
-    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), several, |txn| {
-        ops.iter().try_for_each(|op| op.run(txn))?;
-        if roll_back { Err(Error::Misuse("asked for")) } else { Ok(()) }
-    });
-    match done {
-        Ok(((), lsn)) => Ok((true, lsn)),
-        Err(Error::Misuse("asked for")) => Ok((false, 0)),
-        Err(error) => Err(error),
-    }
-}
-
-fn draw_ops(prng: &mut Prng) -> Vec<Op> {
-    let count = if prng.chance(0.3) { prng.below(4) + 2 } else { 1 };
-    (0..count).map(|_| draw(prng)).collect()
-}
-
 #[test]
 fn collections_are_as_a_model_says() {
-    for seed in 0..6 {
-        println!("seed {seed}");
-        let mut prng = Prng::new(seed);
-        let (mut world, mut model) = (World::new(seed), Model::new());
-        for step in 0..250 {
-            let ops = draw_ops(&mut prng);
-            let roll_back = prng.chance(0.15);
-            let (committed, _) = transact(&world, &ops, roll_back).expect("it runs");
-            if committed {
-                ops.iter().for_each(|op| op.apply(&mut model));
-            }
-            match prng.below(12) {
-                0 => world.settle(),
-                1 => drop(world.engine.background_once(3).expect("the background works")),
-                _ => {}
-            }
-            if step % 20 == 19 {
-                assert_eq!(all(&world), model, "step {step}");
-                world.check();
-            }
-            if step % 60 == 59 {
-                world.flush();
-                world = world.crash();
-                assert_eq!(all(&world), model, "after a crash at step {step}");
-                world.check();
-            }
-        }
-        world.settle();
-        assert_eq!(all(&world), model);
-        world.all(|txn| txn.flush_all());
-        world.settle();
-        let report = world.engine.check().expect("everything can be read");
-        assert_eq!((report.problems.len(), report.elements, report.value_pages, report.queued), (0, 0, 0, 0));
-    }
-}
-
-/// A random life with the states after each commit.
-struct RandomLife {
-    prng: Prng,
-    states: Vec<(u64, Model)>,
-}
-
-impl Story for RandomLife {
-    fn play(&mut self, world: &World) -> Result<(), Error> {
-        loop {
-            let ops = draw_ops(&mut self.prng);
-            let roll_back = self.prng.chance(0.15);
-            let mut after = self.states.last().expect("the first one").1.clone();
-            ops.iter().for_each(|op| op.apply(&mut after));
-            if !roll_back {
-                // Until the LSN is known, a crash may or may not show it.
-                self.states.push((u64::MAX, after));
-            }
-            let (committed, lsn) = transact(world, &ops, roll_back)?;
-            if committed {
-                // A change that finds nothing to do shows a state that an earlier commit decided.
-                let before = self.states[self.states.len() - 2].0;
-                self.states.last_mut().expect("pushed above").0 = lsn.max(before);
-            }
-            world.go_about(self.prng.below(6))?;
-        }
-    }
-
-    fn bury(&mut self) {}
-
-    fn verify(&self, world: &World, durable: u64) {
-        let found = all(world);
-        let first = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).unwrap_or(0);
-        assert!(
-            self.states[first..].iter().any(|(_, model)| *model == found),
-            "no state since the durable one is shown"
-        );
-    }
+    (0..6).for_each(|seed| play_beside_model::<Op>(seed, 250));
 }
 
 #[test]
 fn a_crash_at_any_io_leaves_collections_as_they_were_committed() {
-    let mut prng = Prng::new(11);
-    for seed in 0..25 {
-        println!("seed {seed}");
-        let mut life = RandomLife { prng: Prng::new(seed), states: vec![(0, Model::new())] };
-        crash_at(World::new(seed), &mut life, prng.below(400) + 5, options);
-    }
+    crash_at_any_io::<Op>(25, Prng::new(11));
 }
 
 #[test]
@@ -414,7 +315,7 @@ fn a_field_that_is_replaced_or_removed_gives_back_its_pages() {
     assert!(done.is_err());
     world.settle();
     world.check();
-    assert_eq!(all(&world)[b"h".as_slice()].members[b"field 1".as_slice()], bytes(9000, 7));
+    assert_eq!(all::<Op>(&world)[b"h".as_slice()].members[b"field 1".as_slice()], bytes(9000, 7));
     world.one(0, b"h", |txn| txn.remove_members(0, b"h", Kind::Hash, &[b"field 1"]));
     world.settle();
     assert_eq!(world.engine.check().unwrap().value_pages, 0);
@@ -431,7 +332,7 @@ fn a_collection_is_packed_again_when_few_members_are_left() {
     assert_eq!(world.one(0, b"s", |txn| txn.remove_members(0, b"s", Kind::Set, &gone)), 1995);
     world.settle();
     assert_eq!(world.engine.check().unwrap().elements, 0);
-    assert_eq!(all(&world)[b"s".as_slice()].members.len(), 5);
+    assert_eq!(all::<Op>(&world)[b"s".as_slice()].members.len(), 5);
     // OBJECT ENCODING stays as it was, as in Redis.
     let encoding = world.one(0, b"s", |txn| Ok(txn.peek(0, b"s")?.map(|entry| entry.encoding())));
     assert_eq!(encoding, Some("hashtable"));

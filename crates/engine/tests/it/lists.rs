@@ -1,15 +1,12 @@
 //! Lists, packed and with chunks: against a model, over crashes at any I/O, under rollback and purge.
 
-use std::collections::BTreeMap;
-
 use engine::{End, Error, KeySet, KeyTransaction, Kind, ListWalk};
 use stdx::prng::Prng;
 
-use crate::support::{Story, World, bytes, crash_at, options};
+use crate::key_changes::{KeyChange, Model, all, crash_at_any_io, play_beside_model};
+use crate::support::{World, bytes};
 
 type List = Vec<Vec<u8>>;
-type Model = BTreeMap<Vec<u8>, List>;
-
 fn collect(txn: &mut KeyTransaction<'_>, mut walk: ListWalk) -> Result<List, Error> {
     let mut items = Vec::new();
     while let Some(item) = walk.next(txn)? {
@@ -37,14 +34,6 @@ fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<List>, Error>
         assert!(bytes == items[index], "item {index}");
     }
     Ok(Some(items))
-}
-
-fn all(world: &World) -> Model {
-    let keys = world.scan(0, 100);
-    let read = |key: &Vec<u8>| {
-        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |txn| read(txn, key)).expect("it reads").0
-    };
-    keys.iter().map(|key| (key.clone(), read(key).expect("a scanned key is there"))).collect()
 }
 
 #[derive(Clone, Debug)]
@@ -93,28 +82,6 @@ fn share(prng: &mut Prng) -> f64 {
     prng.below(1000) as f64 / 1000.0
 }
 
-fn draw(prng: &mut Prng) -> Op {
-    match prng.below(24) {
-        0..9 => {
-            let count = if prng.chance(0.25) { prng.below(60) + 1 } else { prng.below(3) + 1 };
-            Op::Push(key(prng), end(prng), (0..count).map(|_| item(prng)).collect())
-        }
-        9..12 => Op::Trim(key(prng), end(prng), if prng.chance(0.2) { prng.below(60) } else { prng.below(3) }),
-        12 => Op::Keep(key(prng), share(prng) / 3.0, 1.0 - share(prng) / 3.0),
-        13 | 14 => Op::Set(key(prng), share(prng), item(prng)),
-        15 | 16 => Op::Insert(key(prng), item(prng), prng.chance(0.5), item(prng)),
-        17 => {
-            let most = if prng.chance(0.5) { u64::MAX } else { prng.below(3) + 1 };
-            Op::Remove(key(prng), end(prng), most, item(prng))
-        }
-        18 | 19 => Op::Move(key(prng), key(prng), end(prng), end(prng)),
-        20 => Op::Delete(key(prng)),
-        21 => Op::Copy(key(prng), key(prng)),
-        22 => Op::Rename(key(prng), key(prng)),
-        _ => Op::Touch(key(prng)),
-    }
-}
-
 fn index(share: f64, count: usize) -> u64 {
     (share * count as f64) as u64
 }
@@ -131,7 +98,36 @@ fn pop(list: &mut List, end: End) -> Option<Vec<u8>> {
     }
 }
 
-impl Op {
+impl KeyChange for Op {
+    type Value = List;
+    type Drawn = ();
+
+    fn draw(prng: &mut Prng, (): &mut ()) -> Op {
+        match prng.below(24) {
+            0..9 => {
+                let count = if prng.chance(0.25) { prng.below(60) + 1 } else { prng.below(3) + 1 };
+                Op::Push(key(prng), end(prng), (0..count).map(|_| item(prng)).collect())
+            }
+            9..12 => Op::Trim(key(prng), end(prng), if prng.chance(0.2) { prng.below(60) } else { prng.below(3) }),
+            12 => Op::Keep(key(prng), share(prng) / 3.0, 1.0 - share(prng) / 3.0),
+            13 | 14 => Op::Set(key(prng), share(prng), item(prng)),
+            15 | 16 => Op::Insert(key(prng), item(prng), prng.chance(0.5), item(prng)),
+            17 => {
+                let most = if prng.chance(0.5) { u64::MAX } else { prng.below(3) + 1 };
+                Op::Remove(key(prng), end(prng), most, item(prng))
+            }
+            18 | 19 => Op::Move(key(prng), key(prng), end(prng), end(prng)),
+            20 => Op::Delete(key(prng)),
+            21 => Op::Copy(key(prng), key(prng)),
+            22 => Op::Rename(key(prng), key(prng)),
+            _ => Op::Touch(key(prng)),
+        }
+    }
+
+    fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<List, Error> {
+        Ok(read(txn, key)?.expect("a scanned key is there"))
+    }
+
     fn keys(&self) -> Vec<(u8, &[u8])> {
         match self {
             Op::Push(key, ..)
@@ -187,7 +183,7 @@ impl Op {
         Ok(())
     }
 
-    fn apply(&self, model: &mut Model) {
+    fn apply(&self, model: &mut Model<Op>) {
         match self {
             Op::Push(key, end, items) => {
                 let list = model.entry(key.clone()).or_default();
@@ -218,7 +214,9 @@ impl Op {
         }
         model.retain(|_, list| !list.is_empty());
     }
+}
 
+impl Op {
     fn apply_to(&self, list: &mut List) {
         match self {
             Op::Trim(_, end, count) => (0..*count).for_each(|_| drop(pop(list, *end))),
@@ -256,108 +254,14 @@ impl Op {
 }
 
 /// Runs ops as one key transaction. `Ok(false)`: it was rolled back as asked.
-fn transact(world: &World, ops: &[Op], roll_back: bool) -> Result<(bool, u64), Error> {
-    let keys: Vec<(u8, &[u8])> = ops.iter().flat_map(Op::keys).collect();
-    let several = ops.len() > 1 || keys.len() > 1 || roll_back;
-    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), several, |txn| {
-        ops.iter().try_for_each(|op| op.run(txn))?;
-        if roll_back { Err(Error::Misuse("asked for")) } else { Ok(()) }
-    });
-    match done {
-        Ok(((), lsn)) => Ok((true, lsn)),
-        Err(Error::Misuse("asked for")) => Ok((false, 0)),
-        Err(error) => Err(error),
-    }
-}
-
-fn draw_ops(prng: &mut Prng) -> Vec<Op> {
-    let count = if prng.chance(0.3) { prng.below(4) + 2 } else { 1 };
-    (0..count).map(|_| draw(prng)).collect()
-}
-
 #[test]
 fn lists_are_as_a_model_says() {
-    for seed in 0..6 {
-        println!("seed {seed}");
-        let mut prng = Prng::new(seed);
-        let (mut world, mut model) = (World::new(seed), Model::new());
-        for step in 0..250 {
-            let ops = draw_ops(&mut prng);
-            let roll_back = prng.chance(0.15);
-            let (committed, _) = transact(&world, &ops, roll_back).expect("it runs");
-            if committed {
-                ops.iter().for_each(|op| op.apply(&mut model));
-            }
-            match prng.below(12) {
-                0 => world.settle(),
-                1 => drop(world.engine.background_once(3).expect("the background works")),
-                _ => {}
-            }
-            if step % 10 == 9 {
-                assert!(all(&world) == model, "step {step}");
-                world.check();
-            }
-            if step % 60 == 59 {
-                world.flush();
-                world = world.crash();
-                assert!(all(&world) == model, "after a crash at step {step}");
-                world.check();
-            }
-        }
-        world.settle();
-        assert!(all(&world) == model);
-        world.all(|txn| txn.flush_all());
-        world.settle();
-        let report = world.engine.check().expect("everything can be read");
-        assert_eq!((report.problems.len(), report.elements, report.value_pages, report.queued), (0, 0, 0, 0));
-    }
-}
-
-/// A random life with the states after each commit.
-struct RandomLife {
-    prng: Prng,
-    states: Vec<(u64, Model)>,
-}
-
-impl Story for RandomLife {
-    fn play(&mut self, world: &World) -> Result<(), Error> {
-        loop {
-            let ops = draw_ops(&mut self.prng);
-            let roll_back = self.prng.chance(0.15);
-            let mut after = self.states.last().expect("the first one").1.clone();
-            ops.iter().for_each(|op| op.apply(&mut after));
-            if !roll_back {
-                // Until the LSN is known, a crash may or may not show it.
-                self.states.push((u64::MAX, after));
-            }
-            let (committed, lsn) = transact(world, &ops, roll_back)?;
-            if committed {
-                // A change that finds nothing to do shows a state that an earlier commit decided.
-                let before = self.states[self.states.len() - 2].0;
-                self.states.last_mut().expect("pushed above").0 = lsn.max(before);
-            }
-            world.go_about(self.prng.below(6))?;
-        }
-    }
-
-    fn bury(&mut self) {}
-
-    fn verify(&self, world: &World, durable: u64) {
-        let found = all(world);
-        let first = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).unwrap_or(0);
-        let is_shown = self.states[first..].iter().any(|(_, model)| *model == found);
-        assert!(is_shown, "no state since the durable one is shown");
-    }
+    (0..6).for_each(|seed| play_beside_model::<Op>(seed, 250));
 }
 
 #[test]
 fn a_crash_at_any_io_leaves_lists_as_they_were_committed() {
-    let mut prng = Prng::new(12);
-    for seed in 0..25 {
-        println!("seed {seed}");
-        let mut life = RandomLife { prng: Prng::new(seed), states: vec![(0, Model::new())] };
-        crash_at(World::new(seed), &mut life, prng.below(400) + 5, options);
-    }
+    crash_at_any_io::<Op>(25, Prng::new(12));
 }
 
 fn numbers(range: std::ops::Range<u64>) -> List {
@@ -382,8 +286,8 @@ fn a_push_and_a_pop_of_a_long_queue_change_one_record() {
     }
     assert!(writes < 100, "{writes} of 2000 changes needed chunks");
     assert!((world.engine.pager().wal_head() - head) / 2000 < 1400, "a change logs its record");
-    let expected: Model = [(b"q".to_vec(), numbers(1000..6000))].into();
-    assert!(all(&world) == expected);
+    let expected: Model<Op> = [(b"q".to_vec(), numbers(1000..6000))].into();
+    assert!(all::<Op>(&world) == expected);
     world.check();
 }
 
@@ -395,9 +299,9 @@ fn a_list_that_becomes_short_has_one_record_again() {
     world.one(0, b"l", |txn| txn.trim_items(0, b"l", End::Tail, 2990));
     world.settle();
     assert_eq!(world.engine.check().unwrap().elements, 0);
-    assert!(all(&world)[b"l".as_slice()] == numbers(2990..3000).into_iter().rev().collect::<List>());
+    assert!(all::<Op>(&world)[b"l".as_slice()] == numbers(2990..3000).into_iter().rev().collect::<List>());
     world.one(0, b"l", |txn| txn.trim_items(0, b"l", End::Tail, 20));
-    assert!(all(&world).is_empty());
+    assert!(all::<Op>(&world).is_empty());
     world.check();
 }
 
@@ -413,7 +317,7 @@ fn insertions_at_one_place_make_room_when_positions_run_out() {
         let at = model.iter().position(|one| one == pivot).expect("the pivot stays");
         model.insert(at + usize::from(!is_before), item);
     }
-    assert!(all(&world)[b"l".as_slice()] == model);
+    assert!(all::<Op>(&world)[b"l".as_slice()] == model);
     world.check();
 }
 
@@ -428,7 +332,7 @@ fn items_of_any_size_give_back_their_pages() {
     world.one(0, b"l", |txn| txn.remove_items(0, b"l", End::Tail, u64::MAX, &items[14]));
     world.settle();
     world.check();
-    assert_eq!(all(&world)[b"l".as_slice()].len(), 21);
+    assert_eq!(all::<Op>(&world)[b"l".as_slice()].len(), 21);
     world.one(0, b"l", |txn| txn.delete(0, b"l"));
     world.settle();
     let report = world.engine.check().unwrap();

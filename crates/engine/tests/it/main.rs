@@ -1,3 +1,4 @@
+mod key_changes;
 mod support;
 
 mod collections;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Error, KeySet, KeyTransaction, Kind, NodeLimits, Pending, Stream, StreamId, Trim, TrimTo};
+use engine::{Error, KeyTransaction, Kind, NodeLimits, Pending, Stream, StreamId, Trim, TrimTo};
 use stdx::prng::Prng;
 
-use crate::support::{Story, World, bytes, crash_at, options};
+use crate::key_changes::{KeyChange, Model, crash_at_any_io, play_beside_model};
+use crate::support::bytes;
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -24,8 +25,6 @@ struct StreamModel {
     added: u64,
     groups: BTreeMap<Vec<u8>, GroupModel>,
 }
-
-type Model = BTreeMap<Vec<u8>, StreamModel>;
 
 fn id(n: u64) -> StreamId {
     StreamId::new(n / 4, n % 4)
@@ -92,14 +91,6 @@ fn read_group(txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &engine::Gro
     Ok(found)
 }
 
-fn all(world: &World) -> Model {
-    let keys = world.scan(0, 100);
-    let read = |key: &Vec<u8>| {
-        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |txn| read(txn, key)).expect("it reads").0
-    };
-    keys.iter().map(|key| (key.clone(), read(key))).collect()
-}
-
 #[derive(Clone, Debug)]
 enum Op {
     Add(Vec<u8>, u64, Vec<Fields>),
@@ -153,29 +144,6 @@ fn ids(prng: &mut Prng, most: u64) -> Vec<u64> {
     ids
 }
 
-fn draw(prng: &mut Prng, next: &mut u64) -> Op {
-    match prng.below(30) {
-        0..12 => {
-            *next += 1;
-            let count = if prng.chance(0.1) { 120 } else { prng.below(6) + 1 };
-            let first = *next;
-            *next += count;
-            Op::Add(key(prng), first, (0..count).map(|_| fields(prng)).collect())
-        }
-        12..15 => Op::Delete(key(prng), ids(prng, *next)),
-        15 => Op::Trim(key(prng), true, prng.below(200)),
-        16 => Op::Trim(key(prng), false, prng.below(*next + 1)),
-        17..19 => Op::Group(key(prng), name(prng)),
-        19 => Op::DropGroup(key(prng), name(prng)),
-        20..24 => Op::Deliver(key(prng), name(prng), name(prng), if prng.chance(0.2) { 200 } else { 3 }),
-        24..26 => Op::Acknowledge(key(prng), name(prng), ids(prng, *next)),
-        26 => Op::DropConsumer(key(prng), name(prng), name(prng)),
-        27 => Op::Remove(key(prng)),
-        28 => Op::Copy(key(prng), key(prng)),
-        _ => Op::Rename(key(prng), key(prng)),
-    }
-}
-
 const LIMITS: NodeLimits = NodeLimits { entries: 10, bytes: 4096 };
 
 fn stream_at<'k>(txn: &mut KeyTransaction<'k>, key: &[u8]) -> Result<Option<Stream<'k>>, Error> {
@@ -188,7 +156,37 @@ fn stream_at<'k>(txn: &mut KeyTransaction<'k>, key: &[u8]) -> Result<Option<Stre
     }
 }
 
-impl Op {
+impl KeyChange for Op {
+    type Value = StreamModel;
+    type Drawn = u64;
+
+    fn draw(prng: &mut Prng, next: &mut u64) -> Op {
+        match prng.below(30) {
+            0..12 => {
+                *next += 1;
+                let count = if prng.chance(0.1) { 120 } else { prng.below(6) + 1 };
+                let first = *next;
+                *next += count;
+                Op::Add(key(prng), first, (0..count).map(|_| fields(prng)).collect())
+            }
+            12..15 => Op::Delete(key(prng), ids(prng, *next)),
+            15 => Op::Trim(key(prng), true, prng.below(200)),
+            16 => Op::Trim(key(prng), false, prng.below(*next + 1)),
+            17..19 => Op::Group(key(prng), name(prng)),
+            19 => Op::DropGroup(key(prng), name(prng)),
+            20..24 => Op::Deliver(key(prng), name(prng), name(prng), if prng.chance(0.2) { 200 } else { 3 }),
+            24..26 => Op::Acknowledge(key(prng), name(prng), ids(prng, *next)),
+            26 => Op::DropConsumer(key(prng), name(prng), name(prng)),
+            27 => Op::Remove(key(prng)),
+            28 => Op::Copy(key(prng), key(prng)),
+            _ => Op::Rename(key(prng), key(prng)),
+        }
+    }
+
+    fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<StreamModel, Error> {
+        read(txn, key)
+    }
+
     fn keys(&self) -> Vec<(u8, &[u8])> {
         match self {
             Op::Copy(from, to) | Op::Rename(from, to) => vec![(0, from), (0, to)],
@@ -283,7 +281,7 @@ impl Op {
         txn.store_stream(stream)
     }
 
-    fn apply(&self, model: &mut Model) {
+    fn apply(&self, model: &mut Model<Op>) {
         match self {
             Op::Remove(key) => drop(model.remove(key)),
             Op::Copy(from, to) => {
@@ -308,7 +306,9 @@ impl Op {
             }
         }
     }
+}
 
+impl Op {
     fn apply_to(&self, at: &mut StreamModel) {
         match self {
             Op::Delete(_, ids) => at.entries.retain(|n, _| !ids.contains(n)),
@@ -351,109 +351,12 @@ impl Op {
 }
 
 /// Runs ops as one key transaction. `Ok(false)`: it was rolled back as asked.
-fn transact(world: &World, ops: &[Op], roll_back: bool) -> Result<(bool, u64), Error> {
-    let keys: Vec<(u8, &[u8])> = ops.iter().flat_map(Op::keys).collect();
-    let several = ops.len() > 1 || keys.len() > 1 || roll_back;
-    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), several, |txn| {
-        ops.iter().try_for_each(|op| op.run(txn))?;
-        if roll_back { Err(Error::Misuse("asked for")) } else { Ok(()) }
-    });
-    match done {
-        Ok(((), lsn)) => Ok((true, lsn)),
-        Err(Error::Misuse("asked for")) => Ok((false, 0)),
-        Err(error) => Err(error),
-    }
-}
-
-fn draw_ops(prng: &mut Prng, next: &mut u64) -> Vec<Op> {
-    let count = if prng.chance(0.3) { prng.below(4) + 2 } else { 1 };
-    (0..count).map(|_| draw(prng, next)).collect()
-}
-
 #[test]
 fn streams_are_as_a_model_says() {
-    for seed in 0..4 {
-        println!("seed {seed}");
-        let mut prng = Prng::new(seed);
-        let (mut world, mut model, mut next) = (World::new(seed), Model::new(), 0);
-        for step in 0..180 {
-            let ops = draw_ops(&mut prng, &mut next);
-            let roll_back = prng.chance(0.15);
-            let (committed, _) = transact(&world, &ops, roll_back).expect("it runs");
-            if committed {
-                ops.iter().for_each(|op| op.apply(&mut model));
-            }
-            match prng.below(12) {
-                0 => world.settle(),
-                1 => drop(world.engine.background_once(3).expect("the background works")),
-                _ => {}
-            }
-            if step % 10 == 9 {
-                assert!(all(&world) == model, "step {step}: another state");
-                world.check();
-            }
-            if step % 60 == 59 {
-                world.flush();
-                world = world.crash();
-                assert!(all(&world) == model, "after a crash at step {step}: another state");
-                world.check();
-            }
-        }
-        world.settle();
-        assert!(all(&world) == model, "another state at the end");
-        world.all(|txn| txn.flush_all());
-        world.settle();
-        let report = world.engine.check().expect("everything can be read");
-        assert_eq!((report.problems.len(), report.elements, report.value_pages, report.queued), (0, 0, 0, 0));
-    }
-}
-
-/// A random life with the states after each commit.
-struct RandomLife {
-    prng: Prng,
-    next: u64,
-    states: Vec<(u64, Model)>,
-}
-
-impl Story for RandomLife {
-    fn play(&mut self, world: &World) -> Result<(), Error> {
-        loop {
-            let ops = draw_ops(&mut self.prng, &mut self.next);
-            let roll_back = self.prng.chance(0.15);
-            let mut after = self.states.last().expect("the first one").1.clone();
-            ops.iter().for_each(|op| op.apply(&mut after));
-            if !roll_back {
-                // Until the LSN is known, a crash may or may not show it.
-                self.states.push((u64::MAX, after));
-            }
-            let (committed, lsn) = transact(world, &ops, roll_back)?;
-            if committed {
-                // A change that finds nothing to do shows a state that an earlier commit decided.
-                let before = self.states[self.states.len() - 2].0;
-                self.states.last_mut().expect("pushed above").0 = lsn.max(before);
-            }
-            world.go_about(self.prng.below(6))?;
-        }
-    }
-
-    fn bury(&mut self) {}
-
-    fn verify(&self, world: &World, durable: u64) {
-        let found = all(world);
-        let first = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).unwrap_or(0);
-        assert!(
-            self.states[first..].iter().any(|(_, model)| *model == found),
-            "no state since the durable one is shown"
-        );
-    }
+    (0..4).for_each(|seed| play_beside_model::<Op>(seed, 180));
 }
 
 #[test]
 fn a_crash_at_any_io_leaves_streams_as_they_were_committed() {
-    let mut prng = Prng::new(11);
-    for seed in 0..12 {
-        println!("seed {seed}");
-        let mut life = RandomLife { prng: Prng::new(seed), next: 0, states: vec![(0, Model::new())] };
-        crash_at(World::new(seed), &mut life, prng.below(400) + 5, options);
-    }
+    crash_at_any_io::<Op>(12, Prng::new(11));
 }
