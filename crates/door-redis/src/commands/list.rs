@@ -2,7 +2,7 @@
 
 use engine::{End, Entry, ItemValue, KeyTransaction, Kind, event_class};
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
 use crate::errors;
 use crate::extended::Extended;
@@ -134,11 +134,7 @@ fn notify_if_empty(txn: &mut KeyTransaction<'_>, db: u8, key: &[u8], left: u64) 
 }
 
 /// Returns the bytes of the first item from an end.
-pub(crate) fn outer_item(
-    txn: &mut KeyTransaction<'_>,
-    entry: &Entry,
-    end: End,
-) -> std::result::Result<Vec<u8>, engine::Error> {
+pub(crate) fn outer_item(txn: &mut KeyTransaction<'_>, entry: &Entry, end: End) -> Done<Vec<u8>> {
     let mut bytes = Vec::new();
     each_item(txn, entry, end, 1, |txn, item| append_item(txn, item, &mut bytes))?;
     Ok(bytes)
@@ -297,7 +293,7 @@ pub(crate) fn first_list<'k>(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     keys: &[&'k [u8]],
-) -> std::result::Result<FirstList<'k>, engine::Error> {
+) -> Done<FirstList<'k>> {
     for key in keys {
         match lookup_as(txn, call, key, Kind::List)? {
             None => return Ok(FirstList::WrongType),

@@ -8,7 +8,7 @@ use super::list::{
     FirstList, ItemMove, PopMany, each_item, first_list, move_found, outer_item, remove_popped, reply_item, timeout,
     two_ends,
 };
-use crate::call::{Blocking, Call};
+use crate::call::{Blocking, Call, Done};
 use crate::commands::lookup_as;
 use crate::errors;
 use crate::reply::Reply;
@@ -17,25 +17,15 @@ fn owned(keys: &[&[u8]]) -> Vec<Box<[u8]>> {
     keys.iter().map(|key| Box::from(*key)).collect()
 }
 
-pub fn blpop(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+pub fn blpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     pop(txn, call, End::Head)
 }
 
-pub fn brpop(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+pub fn brpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     pop(txn, call, End::Tail)
 }
 
-fn pop(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    end: End,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: End) -> Done<Option<Blocking>> {
     let last = call.args.len() - 1;
     let Some(timeout_ms) = timeout(call, last) else { return Ok(None) };
     let (db, keys) = (call.db, &call.args[1..last]);
@@ -73,10 +63,7 @@ fn pop(
     }))
 }
 
-pub fn blmpop(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     let Some(PopMany { keys, end, count }) = PopMany::read(call, 2) else { return Ok(None) };
     let Some(timeout_ms) = timeout(call, 1) else { return Ok(None) };
     let (db, keys) = (call.db, &call.args[keys]);
@@ -118,27 +105,16 @@ pub fn blmpop(
     }))
 }
 
-pub fn blmove(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+pub fn blmove(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     let Some((from, to)) = two_ends(call, 3) else { return Ok(None) };
     move_item(txn, call, from, to)
 }
 
-pub fn brpoplpush(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+pub fn brpoplpush(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     move_item(txn, call, End::Tail, End::Head)
 }
 
-fn move_item(
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    from: End,
-    to: End,
-) -> std::result::Result<Option<Blocking>, engine::Error> {
+fn move_item(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, from: End, to: End) -> Done<Option<Blocking>> {
     let Some(timeout_ms) = timeout(call, call.args.len() - 1) else { return Ok(None) };
     let Some(source) = lookup_as(txn, call, call.args[1], Kind::List)? else { return Ok(None) };
     if let Some(source) = source {

@@ -3,8 +3,8 @@
 use engine::{Group, KeyTransaction, Stream, StreamId};
 
 use super::progress::UNKNOWN;
-use super::{StreamResult, load, notify};
-use crate::call::{Call, Result};
+use super::{load, notify};
+use crate::call::{Call, Done, Result};
 use crate::commands::{help as reply_help, shown};
 
 /// Reads a stream and, unless it may be missing, its group. Returns None after an error reply.
@@ -12,7 +12,7 @@ fn load_with_group<'k>(
     txn: &mut KeyTransaction<'k>,
     call: &mut Call<'_>,
     needs_group: bool,
-) -> StreamResult<Option<(Stream<'k>, Option<Group>)>> {
+) -> Done<Option<(Stream<'k>, Option<Group>)>> {
     let Some(found) = load(txn, call, call.args[2])? else { return Ok(None) };
     let Some(stream) = found else {
         call.reply.error(

@@ -4,14 +4,14 @@ use engine::{Group, KeyTransaction, Stream, StreamId};
 
 use super::progress::{Progress, UNKNOWN};
 use super::range::{count_entries, reply_entries};
-use super::{StreamResult, id_text, load};
-use crate::call::{Call, Result};
+use super::{id_text, load};
+use crate::call::{Call, Done, Result};
 use crate::commands::{help as reply_help, shown};
 use crate::errors;
 use crate::session::Session;
 
 /// Reads the stream that must be at the key. Returns None after an error reply.
-fn existing<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>) -> StreamResult<Option<Stream<'k>>> {
+fn existing<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>) -> Done<Option<Stream<'k>>> {
     let Some(found) = load(txn, call, call.args[2])? else { return Ok(None) };
     if found.is_none() {
         call.reply.error(errors::NO_SUCH_KEY);

@@ -13,25 +13,19 @@ pub mod read;
 
 use engine::{Group, KeyTransaction, Kind, Stream, StreamId, StreamItem, event_class};
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::commands::{lookup_as, shown};
 use crate::errors;
 
-type StreamResult<T> = std::result::Result<T, engine::Error>;
-
 /// Reads the stream at a key. Returns None after a WRONGTYPE reply.
-fn load<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>, key: &[u8]) -> StreamResult<Option<Option<Stream<'k>>>> {
+fn load<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>, key: &[u8]) -> Done<Option<Option<Stream<'k>>>> {
     let Some(found) = lookup_as(txn, call, key, Kind::Stream)? else { return Ok(None) };
     let stream = found.map(|entry| txn.stream(call.db, key, &entry)).transpose()?;
     Ok(Some(stream))
 }
 
 /// Does the same for a command that writes and looks its key up as one that reads: a miss counts, and is an event.
-fn load_read<'k>(
-    txn: &mut KeyTransaction<'k>,
-    call: &mut Call<'_>,
-    key: &[u8],
-) -> StreamResult<Option<Option<Stream<'k>>>> {
+fn load_read<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>, key: &[u8]) -> Done<Option<Option<Stream<'k>>>> {
     let found = txn.get(call.db, key)?;
     if found.as_ref().is_some_and(|entry| entry.kind != Kind::Stream) {
         call.reply.error(errors::WRONG_TYPE);
@@ -41,7 +35,7 @@ fn load_read<'k>(
 }
 
 /// Reads a stream and its group. Returns None after an error reply.
-fn load_group<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>) -> StreamResult<Option<(Stream<'k>, Group)>> {
+fn load_group<'k>(txn: &mut KeyTransaction<'k>, call: &mut Call<'_>) -> Done<Option<(Stream<'k>, Group)>> {
     let Some(stream) = load_read(txn, call, call.args[1])? else { return Ok(None) };
     let group = stream.as_ref().map(|stream| txn.group(stream, call.args[2])).transpose()?.flatten();
     if let (Some(stream), Some(group)) = (stream, group) {
@@ -78,7 +72,7 @@ impl Call<'_> {
     }
 
     /// Replies with the entry of an id. Returns false, having written nothing, if there is none.
-    fn entry_of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, id: StreamId) -> StreamResult<bool> {
+    fn entry_of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, id: StreamId) -> Done<bool> {
         let mut walk = txn.stream_entries(stream, id, id, false)?;
         let Some(item) = walk.next(txn)? else { return Ok(false) };
         self.stream_entry(&item)?;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, hash_map};
 
 use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
 
-use super::{StreamResult, ids, load_group, load_read, notify};
-use crate::call::{Call, Result};
+use super::{ids, load_group, load_read, notify};
+use crate::call::{Call, Done, Result};
 use crate::commands::shown;
 use crate::{errors, number};
 
@@ -35,7 +35,7 @@ pub fn xack(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 struct Names(HashMap<u32, Vec<u8>>);
 
 impl Names {
-    fn of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, id: u32) -> StreamResult<&[u8]> {
+    fn of(&mut self, txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, id: u32) -> Done<&[u8]> {
         match self.0.entry(id) {
             hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
             hash_map::Entry::Vacant(place) => {
@@ -111,12 +111,7 @@ fn is_shown(txn: &KeyTransaction<'_>, item: &Pending, part: &Part) -> bool {
     part.idle_ms == 0 || idle_of(txn, item) >= part.idle_ms
 }
 
-fn shown_of_group(
-    txn: &KeyTransaction<'_>,
-    stream: &Stream<'_>,
-    group: &Group,
-    part: &Part,
-) -> StreamResult<Vec<Pending>> {
+fn shown_of_group(txn: &KeyTransaction<'_>, stream: &Stream<'_>, group: &Group, part: &Part) -> Done<Vec<Pending>> {
     let mut walk = txn.group_pending(stream, group, part.from)?;
     let mut found = Vec::new();
     while (found.len() as u64) < part.count
@@ -137,7 +132,7 @@ fn shown_of_consumer(
     group: &Group,
     consumer: &Consumer,
     part: &Part,
-) -> StreamResult<Vec<Pending>> {
+) -> Done<Vec<Pending>> {
     const BATCH: usize = 100;
     let mut walk = txn.consumer_pending(stream, group, consumer, part.from)?;
     let (mut found, mut is_done) = (Vec::new(), false);
@@ -260,7 +255,7 @@ impl Claims {
         call: &Call<'_>,
         (stream, group): (&mut Stream<'k>, &mut Group),
         pending: Pending,
-    ) -> StreamResult<()> {
+    ) -> Done<()> {
         let consumer = match self.consumer.take() {
             Some(consumer) => consumer,
             None => match txn.consumer(stream, group, call.args[3])? {
@@ -290,7 +285,7 @@ impl Claims {
         call: &mut Call<'_>,
         (stream, group): (&mut Stream<'k>, &mut Group),
         is_bare: bool,
-    ) -> StreamResult<Vec<StreamId>> {
+    ) -> Done<Vec<StreamId>> {
         call.reply.array(self.shown.len());
         for id in &self.shown {
             if is_bare {

@@ -2,7 +2,7 @@
 
 use engine::{Group, KeyTransaction, Stream, StreamId};
 
-use super::StreamResult;
+use crate::call::Done;
 
 /// `entries_read` of a group that does not know it.
 pub(super) const UNKNOWN: i64 = -1;
@@ -17,7 +17,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub fn of(txn: &KeyTransaction<'_>, stream: &Stream<'_>) -> StreamResult<Progress> {
+    pub fn of(txn: &KeyTransaction<'_>, stream: &Stream<'_>) -> Done<Progress> {
         Ok(Progress {
             len: stream.len(),
             added: stream.entries_added(),

@@ -2,8 +2,8 @@
 
 use engine::{KeyTransaction, Stream, StreamId};
 
-use super::{StreamResult, load};
-use crate::call::{Call, Result};
+use super::load;
+use crate::call::{Call, Done, Result};
 use crate::errors;
 
 pub fn xrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
@@ -48,7 +48,7 @@ pub(super) fn count_entries(
     to: StreamId,
     is_backward: bool,
     most: Option<u64>,
-) -> StreamResult<(u64, Option<StreamId>)> {
+) -> Done<(u64, Option<StreamId>)> {
     let most = most.unwrap_or(u64::MAX);
     let (mut count, mut last) = (0, None);
     let mut walk = txn.stream_entries(stream, from, to, is_backward)?;

@@ -4,8 +4,8 @@ use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
 
 use super::progress::Progress;
 use super::range::{count_entries, reply_entries};
-use super::{StreamResult, id_text, load_read, notify};
-use crate::call::{Call, Result};
+use super::{id_text, load_read, notify};
+use crate::call::{Call, Done, Result};
 use crate::commands::shown;
 use crate::errors;
 
@@ -203,7 +203,7 @@ fn plan(
     group: &[u8],
     reads: &[(usize, After)],
     options: &ReadOptions,
-) -> StreamResult<Vec<Option<Served>>> {
+) -> Done<Vec<Option<Served>>> {
     let mut planned = Vec::with_capacity(reads.len());
     // A stream that is named twice goes on where it was read to before.
     let mut read_to: Vec<(&[u8], StreamId)> = Vec::new();
@@ -239,7 +239,7 @@ fn deliver(
     group: &mut Group,
     consumer: &Consumer,
     count: u64,
-) -> StreamResult<Vec<(StreamId, Pending)>> {
+) -> Done<Vec<(StreamId, Pending)>> {
     let progress = Progress::of(txn, stream)?;
     let mut changes = Vec::new();
     call.reply.array(count as usize);
@@ -264,7 +264,7 @@ fn repeat(
     group: &Group,
     consumer: &Consumer,
     (after, most): (StreamId, Option<u64>),
-) -> StreamResult<Vec<(StreamId, Pending)>> {
+) -> Done<Vec<(StreamId, Pending)>> {
     let mut ids = Vec::new();
     if let Some(from) = after.next() {
         let mut walk = txn.consumer_pending(stream, group, consumer, from)?;
