@@ -63,6 +63,6 @@ mod tests {
     fn an_unknown_collation_is_an_error_and_another_of_utf8mb4_is_the_default() {
         assert_eq!(collation_of(45).unwrap(), Collation::Utf8GeneralCi);
         assert_eq!(collation_of(230).unwrap(), Collation::DEFAULT);
-        assert_eq!(collation_of(28).unwrap_err().code, 1115);
+        assert_eq!(collation_of(18).unwrap_err().code, 1115);
     }
 }

@@ -185,10 +185,8 @@ impl ReplyWriter<'_> {
     }
 
     fn table(&mut self, table: &Table, level: usize) -> Result<()> {
-        let has_metatable = table.has_metatable();
-        let field = |table: &Table, name: &str| -> Result<Value> {
-            if has_metatable { table.get(name) } else { table.raw_get(name) }
-        };
+        // As in Redis, metatables are not asked.
+        let field = |table: &Table, name: &str| table.raw_get::<Value>(name);
         if let Value::String(text) = field(table, "err")? {
             let text = text.as_bytes();
             self.error(&text);
@@ -214,7 +212,7 @@ impl ReplyWriter<'_> {
             self.header(if self.resp3 { b'~' } else { b'*' }, members.len());
             members.iter().try_for_each(|member| self.value(member, level + 1))?;
         } else {
-            self.array(table, has_metatable, level)?;
+            self.array(table, level)?;
         }
         Ok(())
     }
@@ -232,7 +230,7 @@ impl ReplyWriter<'_> {
     fn verbatim(&mut self, value: &Value) -> Result<bool> {
         let Value::Table(inner) = value else { return Ok(false) };
         let (Value::String(format), Value::String(text)) =
-            (inner.get::<Value>("format")?, inner.get::<Value>("string")?)
+            (inner.raw_get::<Value>("format")?, inner.raw_get::<Value>("string")?)
         else {
             return Ok(false);
         };
@@ -267,11 +265,11 @@ impl ReplyWriter<'_> {
         Ok(())
     }
 
-    fn array(&mut self, table: &Table, has_metatable: bool, level: usize) -> Result<()> {
+    fn array(&mut self, table: &Table, level: usize) -> Result<()> {
         let start = self.out.len();
         let mut count = 0;
         loop {
-            let value: Value = if has_metatable { table.get(count + 1)? } else { table.raw_get(count + 1)? };
+            let value: Value = table.raw_get(count + 1)?;
             if value.is_nil() {
                 break;
             }
