@@ -157,6 +157,7 @@ collations! {[
     Utf8BmpUca520Ci 214 Utf8Bmp Uca520 true;
     AsciiGeneralCi 11 Ascii General true;
     AsciiBin 65 Ascii Bytes true;
+    Latin1Bin 47 Latin1 Bytes true;
     Big5ChineseCi 1 Big5 MultiByte true;
     Big5Bin 84 Big5 MultiByte true;
     UjisJapaneseCi 12 Ujis MultiByte true;
@@ -200,7 +201,6 @@ collations! {[
     Koi8rGeneralCi 7 Koi8r;
     Koi8rBin 74 Koi8r;
     Latin1SwedishCi 8 Latin1;
-    Latin1Bin 47 Latin1;
     Latin1German1Ci 5 Latin1;
     Latin1DanishCi 15 Latin1;
     Latin1German2Ci 31 Latin1;
