@@ -176,9 +176,11 @@ impl Command {
             (flag::ADMIN, category::ADMIN | category::DANGEROUS),
         ];
         let speed = if self.is(flag::FAST) { category::FAST } else { category::SLOW };
+        // As in Redis, scripts that only read are not among the commands that read.
+        let is_script = self.own_categories & category::SCRIPTING != 0;
         implied
             .iter()
-            .filter(|(flag, _)| self.is(*flag))
+            .filter(|(flag, categories)| self.is(*flag) && !(is_script && *categories == category::READ))
             .fold(self.own_categories | speed, |all, (_, categories)| all | categories)
     }
 
