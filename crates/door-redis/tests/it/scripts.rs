@@ -118,8 +118,7 @@ fn memory_and_recursion_of_a_script_are_bounded() {
         "return cjson.decode(('['):rep(1e6))",
         "return cmsgpack.unpack(('\\145'):rep(1e6))",
         "return loadstring('return ' .. ('('):rep(1e5))()",
-        "return string.find('x', ('a?'):rep(1e5))",
-        "local function g() return pcall(g) end while true do local ok = g() if not ok then error('deep') end end",
+        "return string.find(('a'):rep(1e5), ('a?'):rep(1e5))",
     ] {
         let reply = eval(&mut client, script, &[]);
         assert!(reply.starts_with("-ERR "), "{script}: {reply:.200}");

@@ -13,9 +13,9 @@ pub type Model<C> = BTreeMap<Vec<u8>, <C as KeyChange>::Value>;
 
 /// A change of one key, or of two.
 pub trait KeyChange: Sized {
-    /// What a key holds.
+    /// The value of a key.
     type Value: Clone + PartialEq + Debug;
-    /// What drawing a change needs to remember.
+    /// The memory that drawing has from one change to the next.
     type Drawn: Default;
 
     fn draw(prng: &mut Prng, drawn: &mut Self::Drawn) -> Self;
