@@ -7,7 +7,6 @@ With BLMOVE it is in one of the two lists, whatever dies.
 import argparse
 import random
 import threading
-import time
 
 from beluga import Server, Tally, Wire
 
@@ -22,7 +21,20 @@ tally = Tally()
 PRODUCERS, CONSUMERS = 4, 6
 
 
-def produce(port, name, acknowledged, sent, rng):
+class Progress:
+    """Says when the producers have had so many pushes acknowledged."""
+
+    def __init__(self, wanted):
+        self.left, self.lock, self.done = wanted, threading.Lock(), threading.Event()
+
+    def push(self):
+        with self.lock:
+            self.left -= 1
+            if self.left == 0:
+                self.done.set()
+
+
+def produce(port, name, acknowledged, sent, rng, progress):
     try:
         wire = Wire(port)
         for number in range(1 << 30):
@@ -30,6 +42,7 @@ def produce(port, name, acknowledged, sent, rng):
             sent.update(several)
             if wire.call(rng.choice(["LPUSH", "RPUSH"]), "queue", *several)[:1] == b":":
                 acknowledged.update(several)
+                progress.push()
     except (OSError, EOFError):
         pass
 
@@ -60,11 +73,12 @@ with Server() as server:
         control.close()
         acknowledged, sent = [set() for _ in range(PRODUCERS)], [set() for _ in range(PRODUCERS)]
         received = [[] for _ in range(CONSUMERS)]
-        threads = [threading.Thread(target=produce, args=(server.port, b"p%d" % nth, acknowledged[nth], sent[nth], random.Random(rng.random()))) for nth in range(PRODUCERS)]
+        progress = Progress(rng.randrange(100, 2000))
+        threads = [threading.Thread(target=produce, args=(server.port, b"p%d" % nth, acknowledged[nth], sent[nth], random.Random(rng.random()), progress)) for nth in range(PRODUCERS)]
         threads += [threading.Thread(target=consume, args=(server.port, received[nth], moves)) for nth in range(CONSUMERS)]
         for thread in threads:
             thread.start()
-        time.sleep(0.2 + rng.random())
+        tally.check(f"round {number}: the producers are served", progress.done.wait(60))
         server.kill()
         for thread in threads:
             thread.join()

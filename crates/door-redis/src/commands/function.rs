@@ -4,6 +4,7 @@ use engine::KeyTransaction;
 use redis_lua::{Protocols, Purpose};
 
 use crate::call::{Call, Result};
+use crate::command::flag;
 use crate::commands::scripting::{keys_and_args, reply_kill};
 use crate::commands::{help as lines, utf8};
 use crate::glob;
@@ -12,30 +13,14 @@ use crate::scripts::run::{RunCommand, RunTerms, run};
 use crate::scripts::thread_state::{put_state, take_state};
 use crate::session::Session;
 
+/// Serves FCALL and FCALL_RO.
 pub fn fcall(
     session: &mut Session,
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     run_command: RunCommand,
 ) -> Result {
-    call_function(session, txn, call, (false, run_command))
-}
-
-pub fn fcall_ro(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    run_command: RunCommand,
-) -> Result {
-    call_function(session, txn, call, (true, run_command))
-}
-
-fn call_function(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    (is_ro, run_command): (bool, RunCommand),
-) -> Result {
+    let is_ro = call.command.is(flag::READONLY);
     let shared = session.shared.clone();
     let set = shared.libraries.get();
     let name = utf8(call.args[1]);

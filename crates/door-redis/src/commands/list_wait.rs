@@ -40,27 +40,7 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: End) -> Done<Opti
         }
         FirstList::None => {}
     }
-    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, reply: &mut Reply<'_>| {
-        let Some(entry) = txn.peek(db, key)?.filter(|entry| entry.kind == Kind::List) else {
-            return Ok(Serving::Exhausted);
-        };
-        reply.array(2);
-        reply.bulk(key);
-        each_item(txn, &entry, end, 1, |txn, item| reply_item(txn, item, reply))?;
-        if !claim.take() {
-            return Ok(Serving::Waits);
-        }
-        remove_popped(txn, db, key, end, 1)?;
-        Ok(Serving::Served)
-    };
-    Ok(Some(Blocking {
-        kind: Kind::List,
-        keys: owned(keys),
-        also: None,
-        timeout_ms,
-        serve: Box::new(serve),
-        refuse: |reply| reply.null_array(),
-    }))
+    Ok(Some(pop_when_pushed(db, keys, (end, None), timeout_ms)))
 }
 
 pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
@@ -80,14 +60,21 @@ pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<
         }
         FirstList::None => {}
     }
+    Ok(Some(pop_when_pushed(db, keys, (end, Some(count)), timeout_ms)))
+}
+
+/// Returns the wait of BLPOP, for one item, or of BLMPOP, for up to so many.
+fn pop_when_pushed(db: u8, keys: &[&[u8]], (end, many): (End, Option<u64>), timeout_ms: u64) -> Blocking {
     let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, reply: &mut Reply<'_>| {
         let Some(entry) = txn.peek(db, key)?.filter(|entry| entry.kind == Kind::List) else {
             return Ok(Serving::Exhausted);
         };
-        let count = count.min(entry.count()?);
+        let count = many.unwrap_or(1).min(entry.count()?);
         reply.array(2);
         reply.bulk(key);
-        reply.array(count as usize);
+        if many.is_some() {
+            reply.array(count as usize);
+        }
         each_item(txn, &entry, end, count, |txn, item| reply_item(txn, item, reply))?;
         if !claim.take() {
             return Ok(Serving::Waits);
@@ -95,14 +82,14 @@ pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<
         remove_popped(txn, db, key, end, count)?;
         Ok(Serving::Served)
     };
-    Ok(Some(Blocking {
+    Blocking {
         kind: Kind::List,
         keys: owned(keys),
         also: None,
         timeout_ms,
         serve: Box::new(serve),
         refuse: |reply| reply.null_array(),
-    }))
+    }
 }
 
 pub fn blmove(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {

@@ -7,6 +7,7 @@ use redis_lua::{Protocols, Purpose};
 use stdx::sync::atomic::Ordering;
 
 use crate::call::{Call, Result};
+use crate::command::flag;
 use crate::commands::help as lines;
 use crate::number;
 use crate::scripts::run::{RunCommand, RunTerms, run};
@@ -42,33 +43,16 @@ pub(crate) fn keys_and_args<'a>(call: &mut Call<'a>, not_a_number: &str) -> Opti
     Some(rest.split_at(count as usize))
 }
 
+/// Serves EVAL and EVAL_RO.
 pub fn eval(
     session: &mut Session,
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     run_command: RunCommand,
 ) -> Result {
-    evaluate(session, txn, call, (false, run_command))
-}
-
-pub fn eval_ro(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    run_command: RunCommand,
-) -> Result {
-    evaluate(session, txn, call, (true, run_command))
-}
-
-fn evaluate(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    (is_ro, run_command): (bool, RunCommand),
-) -> Result {
     let Some(words) = keys_and_args(call, crate::errors::NOT_INTEGER) else { return Ok(()) };
     match session.shared.scripts.add(call.args[1], false) {
-        Ok(script) => run_script(session, txn, call, &script, words, (is_ro, run_command)),
+        Ok(script) => run_script(session, txn, call, &script, words, run_command),
         Err(text) => {
             call.reply.error(&text);
             Ok(())
@@ -76,29 +60,12 @@ fn evaluate(
     }
 }
 
+/// Serves EVALSHA and EVALSHA_RO.
 pub fn evalsha(
     session: &mut Session,
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     run_command: RunCommand,
-) -> Result {
-    evaluate_known(session, txn, call, (false, run_command))
-}
-
-pub fn evalsha_ro(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    run_command: RunCommand,
-) -> Result {
-    evaluate_known(session, txn, call, (true, run_command))
-}
-
-fn evaluate_known(
-    session: &mut Session,
-    txn: &mut KeyTransaction<'_>,
-    call: &mut Call<'_>,
-    (is_ro, run_command): (bool, RunCommand),
 ) -> Result {
     let Some(digest) = digest_of(call.args[1]) else {
         call.reply.error(NO_SCRIPT);
@@ -106,7 +73,7 @@ fn evaluate_known(
     };
     let Some(words) = keys_and_args(call, crate::errors::NOT_INTEGER) else { return Ok(()) };
     match session.shared.scripts.get(&digest) {
-        Some(script) => run_script(session, txn, call, &script, words, (is_ro, run_command)),
+        Some(script) => run_script(session, txn, call, &script, words, run_command),
         None => {
             call.reply.error(NO_SCRIPT);
             Ok(())
@@ -120,8 +87,9 @@ fn run_script(
     call: &mut Call<'_>,
     script: &Arc<Script>,
     words: KeysAndArgs<'_>,
-    (is_ro, run_command): (bool, RunCommand),
+    run_command: RunCommand,
 ) -> Result {
+    let is_ro = call.command.is(flag::READONLY);
     if is_ro && script.flags.is_some_and(|flags| !flags.no_writes) {
         call.reply.error("ERR Can not execute a script with write flag using *_ro command.");
         return Ok(());

@@ -30,6 +30,7 @@ mod packed;
 pub(crate) mod purge;
 pub(crate) mod record;
 mod record_change;
+mod record_walk;
 mod scan;
 mod score;
 pub(crate) mod segments;

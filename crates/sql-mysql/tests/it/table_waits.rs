@@ -65,6 +65,17 @@ fn chosen(session: &mut Session, wakes: &Wakes) -> Vec<String> {
 
 const DEADLOCK: &str = "error 1213 Deadlock found when trying to get lock; try restarting transaction";
 
+/// Resumes a suspended statement whenever its wait asks for it, as a door's timer does, until its time is over.
+fn ended_by_time(session: &mut Session) -> Vec<String> {
+    loop {
+        let outcome = session.resume();
+        if !matches!(outcome, Ok(Outcome::Suspended)) {
+            return told(session, outcome);
+        }
+        std::thread::sleep(Wakes::default().register(session));
+    }
+}
+
 #[test]
 fn each_kind_of_statement_waits_for_a_locked_table_without_a_thread() {
     let world = prepared();
@@ -136,14 +147,8 @@ fn waits_for_a_table_end_by_time_kill_and_departure() {
     run(&mut holder, "lock tables d.t write");
     run(&mut one, "set lock_wait_timeout = 1");
     suspend(&mut one, "select * from d.t");
-    loop {
-        let outcome = one.resume();
-        if !matches!(outcome, Ok(Outcome::Suspended)) {
-            assert_eq!(told(&mut one, outcome), ["error 1205 Lock wait timeout exceeded; try restarting transaction"]);
-            break;
-        }
-        std::thread::sleep(Wakes::default().register(&mut one));
-    }
+    let expected = "error 1205 Lock wait timeout exceeded; try restarting transaction";
+    assert_eq!(ended_by_time(&mut one), [expected]);
     run(&mut one, "set lock_wait_timeout = 3600");
     let wakes = suspend(&mut one, "lock tables d.t read");
     assert!(world.db.kill(2, Kill::Query));
@@ -180,14 +185,7 @@ fn get_lock_waits_without_a_thread_and_is_taken_once() {
     assert_eq!(run(&mut one, "select release_all_locks()")[1], "4", "each once");
     run(&mut holder, "do get_lock('a', 0)");
     suspend(&mut one, "do get_lock('a', 1)");
-    loop {
-        let outcome = one.resume();
-        if !matches!(outcome, Ok(Outcome::Suspended)) {
-            assert_eq!(told(&mut one, outcome), ["ok 0"]);
-            break;
-        }
-        std::thread::sleep(Wakes::default().register(&mut one));
-    }
+    assert_eq!(ended_by_time(&mut one), ["ok 0"]);
     let wakes = suspend(&mut one, "select get_lock('a', 3600)");
     assert!(world.db.kill(2, Kill::Query));
     assert_eq!(wakes.count(), 1);
@@ -206,15 +204,8 @@ fn a_limit_of_the_statement_ends_its_wait() {
         ["select /*+ MAX_EXECUTION_TIME(50) */ * from d.t", "select /*+ MAX_EXECUTION_TIME(50) */ get_lock('a', 3600)"]
     {
         suspend(&mut one, sql);
-        loop {
-            let outcome = one.resume();
-            if !matches!(outcome, Ok(Outcome::Suspended)) {
-                let lines = told(&mut one, outcome);
-                assert!(lines[0].starts_with("error 3024"), "{sql}: {lines:?}");
-                break;
-            }
-            std::thread::sleep(Wakes::default().register(&mut one));
-        }
+        let lines = ended_by_time(&mut one);
+        assert!(lines[0].starts_with("error 3024"), "{sql}: {lines:?}");
     }
 }
 

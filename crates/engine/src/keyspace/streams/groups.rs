@@ -10,12 +10,13 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use btree::{Batch, ReadMode, ScanState};
+use btree::ScanState;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, CONSUMER, CONSUMER_NAME, GROUP, OWNED, PENDING, SHORT_MEMBER_MAX, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Meta;
+use crate::keyspace::record_walk::RecordWalk;
 use crate::keyspace::streams::chunk::Fields;
 use crate::keyspace::streams::pending::{Pending, PendingList, PendingWalk};
 use crate::keyspace::streams::stream::Stream;
@@ -88,37 +89,22 @@ impl Consumer {
 
 /// A walk over the groups of a stream, or over the consumers of a group, in the order of their names.
 pub struct NamedWalk {
-    scan: Option<ScanState>,
-    batch: Batch,
-    at: usize,
+    records: RecordWalk,
     version: u64,
     group: u32,
 }
 
 impl NamedWalk {
-    fn next_record(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<(&[u8], &[u8])>> {
-        let Some(scan) = &mut self.scan else { return Ok(None) };
-        if self.at == self.batch.len() {
-            self.at = 0;
-            if !scan.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, &mut self.batch)? {
-                return Ok(None);
-            }
-        }
-        let record = self.batch.get(self.at);
-        self.at += 1;
-        Ok(Some((record.key, record.value)))
-    }
-
     /// Returns the next group.
     pub fn next_group(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<Group>> {
-        let Some((key, record)) = self.next_record(txn)? else { return Ok(None) };
+        let Some((key, record)) = self.records.next(txn)? else { return Ok(None) };
         txn.group_of_record(key, record).map(Some)
     }
 
     /// Returns the next consumer.
     pub fn next_consumer(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<Consumer>> {
         let (version, group) = (self.version, self.group);
-        let Some((_, record)) = self.next_record(txn)? else { return Ok(None) };
+        let Some((_, record)) = self.records.next(txn)? else { return Ok(None) };
         let id = Fields(&txn.sub_payload(record)?).u32();
         let id = id.ok_or_else(|| Error::corrupt("the number of a consumer is missing"))?;
         txn.consumer_at(version, group, id)
@@ -157,15 +143,17 @@ impl<'k> KeyTransaction<'k> {
     /// Begins a walk over the groups.
     pub fn groups(&self, stream: &Stream<'_>) -> NamedWalk {
         let version = stream.version.unwrap_or_default();
-        let scan = stream.version.map(|version| prefix_scan(&key::sub_element(version, GROUP, &[])));
-        NamedWalk { scan, batch: Batch::new(), at: 0, version, group: 0 }
+        let records =
+            RecordWalk::new(stream.version.map(|version| prefix_scan(&key::sub_element(version, GROUP, &[]))));
+        NamedWalk { records, version, group: 0 }
     }
 
     /// Begins a walk over the consumers of a group.
     pub fn consumers(&self, stream: &Stream<'_>, group: &Group) -> NamedWalk {
         let version = stream.version.unwrap_or_default();
-        let scan = Some(prefix_scan(&key::sub_element(version, CONSUMER_NAME, &group.id.to_be_bytes())));
-        NamedWalk { scan, batch: Batch::new(), at: 0, version, group: group.id }
+        let scan = prefix_scan(&key::sub_element(version, CONSUMER_NAME, &group.id.to_be_bytes()));
+        let records = RecordWalk::new(Some(scan));
+        NamedWalk { records, version, group: group.id }
     }
 
     /// Adds a group, whose name must be free.

@@ -8,13 +8,14 @@
 
 use std::ops::{Bound, Range, RangeInclusive};
 
-use btree::{Batch, ReadMode, ScanState};
+use btree::{Batch, ScanState};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{self, ELEMENTS, STREAM_CHUNK, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
+use crate::keyspace::record_walk::RecordWalk;
 use crate::keyspace::segments::Segments;
 use crate::keyspace::streams::chunk::{ChunkHead, HEAD_BYTES, StreamState};
 use crate::keyspace::streams::stream_id::StreamId;
@@ -106,9 +107,7 @@ pub(crate) struct StreamChunk {
 /// A walk over the chunks of a stream, without the tail.
 #[derive(Default)]
 pub(crate) struct ChunkWalk {
-    scan: Option<ScanState>,
-    batch: Batch,
-    at: usize,
+    records: RecordWalk,
 }
 
 impl<'k> KeyTransaction<'k> {
@@ -289,7 +288,7 @@ impl<'k> KeyTransaction<'k> {
             let to = stream.chunk_key(version, *ids.end());
             ScanState::new(Bound::Included(from.as_slice()), Bound::Included(to.as_slice()), is_backward)
         });
-        ChunkWalk { scan, batch: Batch::new(), at: 0 }
+        ChunkWalk { records: RecordWalk::new(scan) }
     }
 
     /// Begins a walk over all chunks.
@@ -334,16 +333,7 @@ fn parse(entry: &Entry) -> Result<(StreamState, u64, Option<u64>)> {
 
 impl ChunkWalk {
     pub fn next(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<StreamChunk>> {
-        let Some(scan) = &mut self.scan else { return Ok(None) };
-        if self.at == self.batch.len() {
-            self.at = 0;
-            if !scan.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, &mut self.batch)? {
-                return Ok(None);
-            }
-        }
-        // A scan backwards gives each leaf's records in descending order, too.
-        let record = self.batch.get(self.at);
-        self.at += 1;
-        txn.chunk(record.key, record.value).map(Some)
+        let Some((tree_key, record)) = self.records.next(txn)? else { return Ok(None) };
+        txn.chunk(tree_key, record).map(Some)
     }
 }
