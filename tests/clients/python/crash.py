@@ -237,7 +237,8 @@ class Streamer(threading.Thread):
 def verify_streams(wire, state, round_number):
     for key, possible in state.items():
         ids = [int(word[:-2]) for word in items_of_ids(wire.call("XRANGE", key, "-", "+"))]
-        rows = wire.call("XPENDING", key, "g", "-", "+", 1_000_000).split(b"*4\r\n")[1:]
+        # Without the reply's own header: it reads as a row's where four entries are pending.
+        rows = wire.call("XPENDING", key, "g", "-", "+", 1_000_000).split(b"\r\n", 1)[1].split(b"*4\r\n")[1:]
         pending = {int(row.split(b"\r\n")[1][:-2]): row.split(b"\r\n")[3].decode() for row in rows}
         counts = wire.call("XPENDING", key, "g").split(b"\r\n")
         fits = [at for at, (entries, owned, _, _) in enumerate(possible) if entries == ids and owned == pending]
