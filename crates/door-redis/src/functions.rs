@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, config, connection, debug, dump, expire, function, generic, geo, hash, hyperloglog, info,
     introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
-    sorted_algebra, sorted_range, sorted_set, stream, string, transaction,
+    sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -138,6 +138,9 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("sscan", Read(set::sscan)),
     ("sunion", Read(set::sunion)),
     ("sunionstore", Write(set::sunionstore)),
+    ("bzmpop", Block(sorted_wait::bzmpop)),
+    ("bzpopmax", Block(sorted_wait::bzpopmax)),
+    ("bzpopmin", Block(sorted_wait::bzpopmin)),
     ("zadd", Write(sorted_set::zadd)),
     ("zcard", Read(sorted_set::zcard)),
     ("zcount", Read(sorted_range::zcount)),

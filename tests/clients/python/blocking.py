@@ -1,4 +1,4 @@
-"""Clients that are blocked by BLPOP and the like, beside redis-server: random conversations of several clients, in RESP2 and RESP3. After every request the raw output
+"""Clients that are blocked by BLPOP, BZPOPMIN and the like, beside redis-server: random conversations of several clients, in RESP2 and RESP3. After every request the raw output
 of every client is compared: who was served, in which order, with which bytes, by an error, a timeout, CLIENT UNBLOCK or nothing.
 
 At the end: nearly ten thousand blocked clients, as many as maxclients allows, without a thread of their own, and clients that go away while they are blocked.
@@ -22,6 +22,8 @@ print(f"seed {seed}", flush=True)
 tally = Tally()
 
 KEYS = ["a", "b", "c", "d"]
+# A sorted set of m and n, as DUMP of Redis 7.0 gives it.
+DUMPED = b"\x11\x11\x11\x00\x00\x00\x04\x00\x81m\x02\x01\x01\x81n\x02\x02\x01\xff\n\x00(\xbc\x08Y\xf6n\xc9Y"
 CLIENTS = 5
 
 
@@ -89,7 +91,13 @@ def waits(rng):
         ["BLMOVE", rng.choice(KEYS), rng.choice(KEYS), *ends(rng, 2), "0"],
         ["BRPOPLPUSH", rng.choice(KEYS), rng.choice(KEYS), "0"],
         ["BLMPOP", "0", str(len(several)), *several, *ends(rng, 1), *rng.choice([[], ["COUNT", "2"]])],
+        [rng.choice(["BZPOPMIN", "BZPOPMAX"]), *several, "0"],
+        ["BZMPOP", "0", str(len(several)), *several, rng.choice(["MIN", "MAX"]), *rng.choice([[], ["COUNT", "2"]])],
     ])
+
+
+def scored(rng):
+    return [word for _ in range(rng.randrange(1, 4)) for word in (rng.choice(["1", "2", "-inf", "0.1"]), rng.choice(["m", "n", "x" * 300]))]
 
 
 def changes(rng):
@@ -104,6 +112,18 @@ def changes(rng):
         ["SET", one, "text"],
         ["DEL", one],
         ["SADD", one, "member"],
+        ["ZADD", one, *scored(rng)],
+        ["ZADD", one, *scored(rng)],
+        ["ZINCRBY", one, "1.5", "m"],
+        [rng.choice(["ZUNIONSTORE", "ZINTERSTORE"]), one, "2", other, "set"],
+        ["ZRANGESTORE", one, other, "0", "-1"],
+        ["GEOADD", one, "13.361389", "38.115556", "Palermo"],
+        ["GEOSEARCHSTORE", one, other, "FROMLONLAT", "13", "38", "BYRADIUS", "200", "km"],
+        ["ZREM", one, "m"],
+        ["SADD", "set", "m", "n"],
+        ["EVAL", "redis.call('ZADD', KEYS[1], 1, 'm', 2, 'n'); redis.call('RPUSH', KEYS[2], 'x'); return redis.call('ZPOPMIN', KEYS[1])", "2", one, other],
+        ["EVAL", "return redis.call('BZMPOP', 0, 1, KEYS[1], 'MIN')", "1", one],
+        ["RESTORE", one, "0", DUMPED, "REPLACE"],
         ["LREM", one, "0", "1"],
         ["SWAPDB", "0", "1"],
         ["FLUSHDB"],
@@ -142,7 +162,7 @@ def conversation(beluga, peer, rng, resp3):
 
 
 def timeouts(beluga, peer):
-    for words in (["BLPOP", "k", "0.05"], ["BLMOVE", "k", "l", "LEFT", "LEFT", "0.05"], ["BRPOPLPUSH", "k", "l", "0.05"], ["BLMPOP", "0.05", "1", "k", "LEFT"]):
+    for words in (["BZPOPMIN", "k", "0.05"], ["BZPOPMAX", "k", "l", "0.05"], ["BZMPOP", "0.05", "1", "k", "MIN"], ["BLPOP", "k", "0.05"], ["BLMOVE", "k", "l", "LEFT", "LEFT", "0.05"], ["BRPOPLPUSH", "k", "l", "0.05"], ["BLMPOP", "0.05", "1", "k", "LEFT"]):
         for version in ("2", "3"):
             replies, times = [], []
             for port in (beluga.port, peer.port):

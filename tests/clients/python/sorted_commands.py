@@ -61,6 +61,13 @@ def commands(key, field, fields, count, number, maybe, sets_of):
     def pick(r, *names):
         return r.choice(names)
 
+    def some(r):
+        keys = sets_of(r)
+        return [pick(r, *[str(len(keys))] * 8, "0", "x", "9", "-1"), *keys, pick(r, "MIN", "max", "MIN", "BAD"), *r.choice([[], [], ["COUNT", count(r)], ["COUNT"], ["BAD"]])]
+
+    def wait(r):
+        return pick(r, "0.001", "0.001", "0.002", "x", "-1", "nan", "1e300", "")
+
     return [
         (14, lambda r: ["ZADD", key(r), *options(r), *scored(r), *maybe(r, "odd", p=0.03)]),
         (4, lambda r: ["ZADD", lex(r), *[word for _ in range(r.randrange(1, 6)) for word in ("0", r.choice(LETTERS) + r.choice(LETTERS))]]),
@@ -69,6 +76,8 @@ def commands(key, field, fields, count, number, maybe, sets_of):
         (3, lambda r: ["ZREM", key(r), *fields(r)]),
         (2, lambda r: [pick(r, "ZCARD", "ZPOPMIN", "ZPOPMAX"), key(r)]),
         (3, lambda r: [pick(r, "ZSCORE", "ZRANK", "ZREVRANK"), key(r), field(r)]),
+        (2, lambda r: [pick(r, "BZPOPMIN", "BZPOPMAX"), *sets_of(r), wait(r)]),
+        (2, lambda r: ["BZMPOP", wait(r), *some(r)]),
         (2, lambda r: ["ZMSCORE", key(r), *fields(r)]),
         (4, lambda r: ["ZRANGE", key(r), *range_of(r)]),
         (2, lambda r: ["ZREVRANGE", key(r), rank(r), rank(r), *scores(r), *maybe(r, "BAD", "REV", p=0.05)]),

@@ -5,7 +5,6 @@ use engine::{End, Entry, ItemValue, KeyTransaction, Kind, event_class};
 use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
 use crate::errors;
-use crate::extended::Extended;
 use crate::reply::Reply;
 
 /// Returns the name of the event for a push at an end.
@@ -512,19 +511,4 @@ pub fn lpos(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         }
     }
     Ok(())
-}
-
-/// Returns a time to wait in milliseconds, rounded up; 0 means for ever. Replies with Redis' error if the argument is none.
-pub(crate) fn timeout(call: &mut Call<'_>, at: usize) -> Option<u64> {
-    let Some(seconds) = Extended::parse(call.args[at]) else {
-        call.reply.error("ERR timeout is not a float or out of range");
-        return None;
-    };
-    let milliseconds = (seconds.to_f64() * 1000.0).ceil();
-    // A time that does not fit into a C integer is negative to Redis.
-    if milliseconds < 0.0 || milliseconds > i64::MAX as f64 {
-        call.reply.error("ERR timeout is negative");
-        return None;
-    }
-    Some(milliseconds as u64)
 }

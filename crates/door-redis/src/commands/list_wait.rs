@@ -5,17 +5,13 @@
 use engine::{Claim, End, KeyTransaction, Kind, Serving};
 
 use super::list::{
-    FirstList, ItemMove, PopMany, each_item, first_list, move_found, outer_item, remove_popped, reply_item, timeout,
-    two_ends,
+    FirstList, ItemMove, PopMany, each_item, first_list, move_found, outer_item, remove_popped, reply_item, two_ends,
 };
 use crate::call::{Blocking, Call, Done};
 use crate::commands::lookup_as;
+use crate::commands::waits::{owned, timeout};
 use crate::errors;
 use crate::reply::Reply;
-
-fn owned(keys: &[&[u8]]) -> Vec<Box<[u8]>> {
-    keys.iter().map(|key| Box::from(*key)).collect()
-}
 
 pub fn blpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     pop(txn, call, End::Head)

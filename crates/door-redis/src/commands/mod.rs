@@ -30,9 +30,11 @@ pub mod slowlog;
 pub mod sorted_algebra;
 pub mod sorted_range;
 pub mod sorted_set;
+pub mod sorted_wait;
 pub mod stream;
 pub mod string;
 pub mod transaction;
+mod waits;
 
 use engine::{Entry, KeyTransaction, Kind, event_class};
 

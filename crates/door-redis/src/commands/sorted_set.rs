@@ -300,11 +300,13 @@ pub(crate) fn pop_members(
     Ok(())
 }
 
-/// The arguments of ZMPOP and BZMPOP behind the number of keys.
+/// The arguments of ZMPOP and BZMPOP behind the number of keys, or those of BZPOPMIN and BZPOPMAX.
 pub(crate) struct ManyPop {
     pub keys: std::ops::Range<usize>,
     pub end: PopEnd,
     pub count: u64,
+    /// The reply names key, member and score side by side.
+    pub is_flat: bool,
 }
 
 impl ManyPop {
@@ -330,7 +332,7 @@ impl ManyPop {
             count = Some(call.at_least(option + 1, 1, "ERR count should be greater than 0")? as u64);
             option += 2;
         }
-        Some(ManyPop { keys: at + 1..end_at, end, count: count.unwrap_or(1) })
+        Some(ManyPop { keys: at + 1..end_at, end, count: count.unwrap_or(1), is_flat: false })
     }
 
     /// Pops from the first key that has members. Returns false if none has; nothing is replied then.
@@ -340,13 +342,20 @@ impl ManyPop {
             let Some(found) = lookup_as(txn, call, key, Kind::ZSet)? else { return Ok(true) };
             let Some(entry) = found else { continue };
             let popped = entry.count()?.min(self.count);
-            call.reply.array(2);
-            call.reply.bulk(key);
-            call.reply.array(popped as usize);
-            reply_popped(txn, call, key, (&entry, self.end), (popped, true))?;
+            ManyPop::reply_header(&mut call.reply, key, popped, self.is_flat);
+            reply_popped(txn, call, key, (&entry, self.end), (popped, !self.is_flat))?;
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Replies with everything that precedes the members.
+    pub(crate) fn reply_header(reply: &mut Reply<'_>, key: &[u8], popped: u64, is_flat: bool) {
+        reply.array(if is_flat { 3 } else { 2 });
+        reply.bulk(key);
+        if !is_flat {
+            reply.array(popped as usize);
+        }
     }
 }
 

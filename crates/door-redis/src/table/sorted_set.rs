@@ -1,10 +1,15 @@
 //! Rows of the group sorted-set.
 
-use crate::command::flag::{DENYOOM, FAST, MOVABLEKEYS, READONLY, WRITE};
-use crate::command::keys::{at, counted};
+use crate::command::flag::{BLOCKING, DENYOOM, FAST, MOVABLEKEYS, NOSCRIPT, READONLY, WRITE};
+use crate::command::keys::{at, counted, range};
 use crate::command::{Command, category, row};
 
+const BLOCKING_SET: u32 = category::SORTEDSET | category::BLOCKING;
+
 pub const ROWS: &[Command] = &[
+    row("bzmpop", -5, WRITE | BLOCKING | MOVABLEKEYS, BLOCKING_SET).keys(&[counted(2, "RW access delete")]),
+    row("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, BLOCKING_SET).keys(&[range(1, -2, 1, "RW access delete")]),
+    row("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, BLOCKING_SET).keys(&[range(1, -2, 1, "RW access delete")]),
     row("zadd", -4, WRITE | DENYOOM | FAST, category::SORTEDSET).keys(&[at(1, "RW update")]),
     row("zcard", 2, READONLY | FAST, category::SORTEDSET).keys(&[at(1, "RO")]),
     row("zcount", 4, READONLY | FAST, category::SORTEDSET).keys(&[at(1, "RO access")]),
