@@ -18,12 +18,8 @@ pub struct Call<'c> {
     pub limits: &'c EncodingLimits,
 }
 
-/// Looks at a key for a client that waits for it (`engine::KeyWait`), and writes the client's reply if it has something.
-pub type Serve = Box<
-    dyn Fn(&mut KeyTransaction<'_>, &[u8], &Claim<'_>, &mut Reply<'_>) -> std::result::Result<Serving, Error>
-        + Send
-        + Sync,
->;
+/// Looks at a key for a client that waits for it (`engine::KeyWait`), and writes the client's reply if it has something. The call has no arguments.
+pub type Serve = Box<dyn Fn(&mut KeyTransaction<'_>, &[u8], &Claim<'_>, &mut Call<'_>) -> Done<Serving> + Send + Sync>;
 
 /// The wait of a command that has found nothing.
 pub struct Blocking {

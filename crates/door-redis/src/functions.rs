@@ -29,6 +29,8 @@ pub enum Run {
     Script(ScriptFunction),
     /// Changes keys, or returns a wait if it has found nothing. It must not wait in EXEC and in scripts.
     Block(BlockingFunction),
+    /// Does the same, but only reads keys.
+    ReadOrBlock(BlockingFunction),
     /// Works on the session or the server.
     Session(fn(&mut State, &mut Call<'_>) -> Result),
     /// Has subcommands, which run instead. The arity of its row makes a subcommand mandatory.
@@ -42,7 +44,7 @@ pub type ScriptFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>,
 pub type BlockingFunction =
     fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> std::result::Result<Option<Blocking>, engine::Error>;
 
-use Run::{Block, Container, Read, Script, Session, Write};
+use Run::{Block, Container, Read, ReadOrBlock, Script, Session, Write};
 
 /// Returns the function of a command.
 pub fn of(command: &'static Command) -> Run {
@@ -211,8 +213,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("xlen", Read(stream::add::xlen)),
     ("xpending", Read(stream::pending::xpending)),
     ("xrange", Read(stream::range::xrange)),
-    ("xread", Read(stream::read::xread)),
-    ("xreadgroup", Write(stream::read::xreadgroup)),
+    ("xread", ReadOrBlock(stream::read::xread)),
+    ("xreadgroup", Block(stream::read::xreadgroup)),
     ("xrevrange", Read(stream::range::xrevrange)),
     ("xsetid", Write(stream::add::xsetid)),
     ("xtrim", Write(stream::add::xtrim)),

@@ -46,9 +46,12 @@ impl Spooling {
         Spooling { folder: folder.clone(), mark, spool: None }
     }
 
-    /// Returns whether a part of the reply is in the file.
-    pub fn is_used(&self) -> bool {
-        self.spool.is_some()
+    /// Fails if a part of the reply is in the file: its destination is memory, which has no room for it.
+    pub fn refuse(self) -> Result<(), Error> {
+        match self.spool {
+            Some(spool) => Err(Error::OutOfMemory(stdx::memory::Full { bytes: spool.put })),
+            None => Ok(()),
+        }
     }
 
     /// Discards what the command has written, because it runs again (DR-1).

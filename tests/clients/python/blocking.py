@@ -93,6 +93,57 @@ def waits(rng):
         ["BLMPOP", "0", str(len(several)), *several, *ends(rng, 1), *rng.choice([[], ["COUNT", "2"]])],
         [rng.choice(["BZPOPMIN", "BZPOPMAX"]), *several, "0"],
         ["BZMPOP", "0", str(len(several)), *several, rng.choice(["MIN", "MAX"]), *rng.choice([[], ["COUNT", "2"]])],
+        *[reads(rng) for _ in range(3)],
+    ])
+
+
+STREAMS = ["s", "t", "a"]
+GROUPS = ["g", "h"]
+
+
+def reads(rng):
+    several = [rng.choice(STREAMS) for _ in range(rng.choice([1, 1, 2]))]
+    options = [*rng.choice([[], ["COUNT", "1"], ["COUNT", "2"]]), "BLOCK", "0"]
+    if rng.random() < 0.4:
+        return ["XREAD", *options, "STREAMS", *several, *[rng.choice(["$", "$", "0", "5-1", "9-9"]) for _ in several]]
+    ids = [">"] * len(several) if rng.random() < 0.9 else [rng.choice([">", "0"]) for _ in several]
+    return ["XREADGROUP", "GROUP", rng.choice(GROUPS), rng.choice(["c", "d"]), *options, *rng.choice([[], ["NOACK"]]), "STREAMS", *several, *ids]
+
+
+entries = [0]
+
+
+def adds(rng):
+    entries[0] += 1
+    return ["XADD", rng.choice(STREAMS), *rng.choice([[], [], ["MAXLEN", "2"], ["MAXLEN", "0"], ["NOMKSTREAM"]]), f"{entries[0]}-1", "f", rng.choice(["v", "w" * 1200])]
+
+
+def streams(rng):
+    one, other, group = rng.choice(STREAMS), rng.choice(STREAMS), rng.choice(GROUPS)
+    last = f"{rng.randrange(entries[0] + 2)}-1"
+    return rng.choice([
+        *[adds(rng) for _ in range(6)],
+        *[["XGROUP", "CREATE", one, group, rng.choice(["$", "0"]), "MKSTREAM"] for _ in range(4)],
+        ["XGROUP", "DESTROY", one, group],
+        ["XGROUP", "SETID", one, group, rng.choice(["$", "0", last])],
+        ["XGROUP", rng.choice(["DELCONSUMER", "CREATECONSUMER"]), one, group, "c"],
+        ["XACK", one, group, last],
+        ["XDEL", one, last],
+        ["XTRIM", one, "MAXLEN", "1"],
+        ["XSETID", one, last],
+        ["XREADGROUP", "GROUP", group, "e", "STREAMS", one, ">"],
+        ["XREAD", "STREAMS", one, "0"],
+        ["XPENDING", one, group],
+        ["RENAME", one, other],
+        ["COPY", one, other, "REPLACE"],
+        ["DEL", one],
+        ["DEL", one, other],
+        ["SET", one, "text"],
+        ["ZADD", one, "1", "m"],
+        ["RPUSH", one, "i"],
+        ["PEXPIRE", one, "-1"],
+        ["EVAL", "redis.call('XADD', KEYS[1], ARGV[1], 'f', 'v'); return redis.call('XADD', KEYS[2], ARGV[2], 'f', 'v')", "2", one, other, f"{entries[0]}-5", f"{entries[0]}-6"],
+        ["EVAL", "return redis.call('XREAD', 'BLOCK', 0, 'STREAMS', KEYS[1], '$')", "1", one],
     ])
 
 
@@ -101,6 +152,8 @@ def scored(rng):
 
 
 def changes(rng):
+    if rng.random() < 0.5:
+        return streams(rng)
     one, other = rng.choice(KEYS), rng.choice(KEYS)
     return rng.choice([
         [rng.choice(["LPUSH", "RPUSH"]), one, *[item(rng) for _ in range(rng.randrange(1, 4))]],
@@ -162,12 +215,13 @@ def conversation(beluga, peer, rng, resp3):
 
 
 def timeouts(beluga, peer):
-    for words in (["BZPOPMIN", "k", "0.05"], ["BZPOPMAX", "k", "l", "0.05"], ["BZMPOP", "0.05", "1", "k", "MIN"], ["BLPOP", "k", "0.05"], ["BLMOVE", "k", "l", "LEFT", "LEFT", "0.05"], ["BRPOPLPUSH", "k", "l", "0.05"], ["BLMPOP", "0.05", "1", "k", "LEFT"]):
+    for words in (["XREAD", "BLOCK", "50", "STREAMS", "k", "$"], ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "50", "STREAMS", "group", ">"], ["BZPOPMIN", "k", "0.05"], ["BZPOPMAX", "k", "l", "0.05"], ["BZMPOP", "0.05", "1", "k", "MIN"], ["BLPOP", "k", "0.05"], ["BLMOVE", "k", "l", "LEFT", "LEFT", "0.05"], ["BRPOPLPUSH", "k", "l", "0.05"], ["BLMPOP", "0.05", "1", "k", "LEFT"]):
         for version in ("2", "3"):
             replies, times = [], []
             for port in (beluga.port, peer.port):
                 wire = Wire(port)
                 wire.call("HELLO", version)
+                wire.call("XGROUP", "CREATE", "group", "g", "0", "MKSTREAM")
                 begin = time.monotonic()
                 replies.append(wire.call(*words))
                 times.append(time.monotonic() - begin)

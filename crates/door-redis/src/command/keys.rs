@@ -93,10 +93,23 @@ impl KeySpec {
     }
 }
 
-/// Returns the index of the argument behind STREAMS in XREAD and XREADGROUP, as the commands read their options. A group may have that name, too.
+/// Returns the index of the argument behind STREAMS in XREAD and XREADGROUP.
 fn first_stream(args: &[&[u8]]) -> Option<usize> {
+    before_streams(args, |_| ())
+}
+
+/// Returns whether an XREAD or XREADGROUP waits where it finds nothing.
+pub fn asks_to_wait(args: &[&[u8]]) -> bool {
+    let mut waits = false;
+    before_streams(args, |option| waits |= option.eq_ignore_ascii_case(b"block"));
+    waits
+}
+
+/// Shows each option before STREAMS, as the commands read them. A group may have that name, too. Returns the index of the argument behind STREAMS.
+fn before_streams(args: &[&[u8]], mut show: impl FnMut(&[u8])) -> Option<usize> {
     let mut at = 1;
     loop {
+        show(args.get(at)?);
         at += match args.get(at)?.to_ascii_lowercase().as_slice() {
             b"streams" => return Some(at + 1),
             b"block" | b"count" => 2,

@@ -5,7 +5,6 @@ use engine::{End, Entry, ItemValue, KeyTransaction, Kind, event_class};
 use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
 use crate::errors;
-use crate::reply::Reply;
 
 /// Returns the name of the event for a push at an end.
 fn push_event(end: End) -> &'static str {
@@ -149,19 +148,6 @@ fn append_item(txn: &mut KeyTransaction<'_>, item: &ItemValue<'_>, out: &mut Vec
     let _claim = stdx::memory::claim(out.len() + entry.len as usize).map_err(engine::Error::OutOfMemory)?;
     out.reserve_exact(entry.len as usize + 2);
     txn.value(&entry, 0..entry.len, out)
-}
-
-/// Writes an item as a bulk string into a reply that cannot go to a file.
-pub(crate) fn reply_item(txn: &mut KeyTransaction<'_>, item: &ItemValue<'_>, reply: &mut Reply<'_>) -> Result {
-    match item.bytes() {
-        Some(bytes) => reply.bulk(bytes),
-        None => {
-            crate::reply::bulk_header(reply.out, item.to_entry()?.len as usize);
-            append_item(txn, item, reply.out)?;
-            reply.out.extend_from_slice(b"\r\n");
-        }
-    }
-    Ok(())
 }
 
 /// A move of an item from an end of a list to an end of another one, or of the same.

@@ -5,13 +5,12 @@
 use engine::{Claim, End, KeyTransaction, Kind, Serving};
 
 use super::list::{
-    FirstList, ItemMove, PopMany, each_item, first_list, move_found, outer_item, remove_popped, reply_item, two_ends,
+    FirstList, ItemMove, PopMany, each_item, first_list, move_found, outer_item, remove_popped, two_ends,
 };
 use crate::call::{Blocking, Call, Done};
 use crate::commands::lookup_as;
 use crate::commands::waits::{owned, timeout};
 use crate::errors;
-use crate::reply::Reply;
 
 pub fn blpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
     pop(txn, call, End::Head)
@@ -61,17 +60,17 @@ pub fn blmpop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<
 
 /// Returns the wait of BLPOP, for one item, or of BLMPOP, for up to so many.
 fn pop_when_pushed(db: u8, keys: &[&[u8]], (end, many): (End, Option<u64>), timeout_ms: u64) -> Blocking {
-    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, reply: &mut Reply<'_>| {
+    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, call: &mut Call<'_>| {
         let Some(entry) = txn.peek(db, key)?.filter(|entry| entry.kind == Kind::List) else {
             return Ok(Serving::Exhausted);
         };
         let count = many.unwrap_or(1).min(entry.count()?);
-        reply.array(2);
-        reply.bulk(key);
+        call.reply.array(2);
+        call.reply.bulk(key);
         if many.is_some() {
-            reply.array(count as usize);
+            call.reply.array(count as usize);
         }
-        each_item(txn, &entry, end, count, |txn, item| reply_item(txn, item, reply))?;
+        each_item(txn, &entry, end, count, |txn, item| call.bulk_item_value(txn, item))?;
         if !claim.take() {
             return Ok(Serving::Waits);
         }
@@ -106,7 +105,7 @@ fn move_item(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, from: End, to: E
     }
     let (db, target): (u8, Box<[u8]>) = (call.db, call.args[2].into());
     let also = target.clone();
-    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, reply: &mut Reply<'_>| {
+    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, call: &mut Call<'_>| {
         let Some(source) = txn.peek(db, key)?.filter(|entry| entry.kind == Kind::List) else {
             return Ok(Serving::Exhausted);
         };
@@ -117,11 +116,11 @@ fn move_item(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, from: End, to: E
         }
         if is_wrong {
             // The client hears of it, and the item stays for the next one.
-            reply.error(errors::WRONG_TYPE);
+            call.reply.error(errors::WRONG_TYPE);
             return Ok(Serving::Served);
         }
         ItemMove { db, source: key, target: &target, from, to }.run(txn, &source, &item)?;
-        reply.bulk(&item);
+        call.reply.bulk(&item);
         Ok(Serving::Served)
     };
     Ok(Some(Blocking {

@@ -260,31 +260,12 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: PopEnd) -> Result
 }
 
 /// Replies so many members of one end with their scores, and removes them.
-fn reply_popped(
+pub(crate) fn reply_popped(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],
-    from: (&Entry, PopEnd),
-    (popped, is_nested): (u64, bool),
-) -> Result {
-    pop_members(txn, call.db, key, from, popped, |member, score| {
-        if is_nested {
-            call.reply.array(2);
-        }
-        call.bulk_item(member)?;
-        call.reply.double(score);
-        Ok(())
-    })
-}
-
-/// Shows so many members of one end with their scores, and removes them.
-pub(crate) fn pop_members(
-    txn: &mut KeyTransaction<'_>,
-    db: u8,
-    key: &[u8],
     (entry, end): (&Entry, PopEnd),
-    popped: u64,
-    mut show: impl FnMut(&[u8], f64) -> Result,
+    (popped, is_nested): (u64, bool),
 ) -> Result {
     let count = entry.count()?;
     let (mut walk, ranks, event) = match end {
@@ -293,10 +274,14 @@ pub(crate) fn pop_members(
     };
     for _ in 0..popped {
         let Some((score, member)) = walk.next(txn)? else { break };
-        show(member, score)?;
+        if is_nested {
+            call.reply.array(2);
+        }
+        call.bulk_item(member)?;
+        call.reply.double(score);
     }
-    let removed = txn.remove_ranks(db, key, ranks)?;
-    notify_removal(txn, db, key, (event_class::SORTED_SET, event), (count, removed));
+    let removed = txn.remove_ranks(call.db, key, ranks)?;
+    notify_removal(txn, call.db, key, (event_class::SORTED_SET, event), (count, removed));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use engine::{Claim, KeyTransaction, Kind, Serving};
 
-use super::sorted_set::{ManyPop, PopEnd, pop_members};
+use super::sorted_set::{ManyPop, PopEnd, reply_popped};
 use crate::call::{Blocking, Call, Done};
 use crate::commands::waits::{owned, timeout};
 use crate::reply::Reply;
@@ -33,7 +33,7 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, pops: &ManyPop, timeou
     }
     let (db, keys) = (call.db, owned(&call.args[pops.keys.clone()]));
     let ManyPop { end, count, is_flat, .. } = *pops;
-    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, reply: &mut Reply<'_>| {
+    let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, call: &mut Call<'_>| {
         let Some(entry) = txn.peek(db, key)?.filter(|entry| entry.kind == Kind::ZSet) else {
             return Ok(Serving::Exhausted);
         };
@@ -41,15 +41,8 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, pops: &ManyPop, timeou
             return Ok(Serving::Waits);
         }
         let popped = entry.count()?.min(count);
-        ManyPop::reply_header(reply, key, popped, is_flat);
-        pop_members(txn, db, key, (&entry, end), popped, |member, score| {
-            if !is_flat {
-                reply.array(2);
-            }
-            reply.bulk(member);
-            reply.double(score);
-            Ok(())
-        })?;
+        ManyPop::reply_header(&mut call.reply, key, popped, is_flat);
+        reply_popped(txn, call, key, (&entry, end), (popped, !is_flat))?;
         Ok(Serving::Served)
     };
     let refuse = |reply: &mut Reply<'_>| reply.null_array();

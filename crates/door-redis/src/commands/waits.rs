@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::extended::Extended;
+use crate::number;
 
 /// Returns the keys of a wait, which outlives its request.
 pub(crate) fn owned(keys: &[&[u8]]) -> Vec<Box<[u8]>> {
@@ -21,4 +22,15 @@ pub(crate) fn timeout(call: &mut Call<'_>, at: usize) -> Option<u64> {
         return None;
     }
     Some(milliseconds as u64)
+}
+
+/// Returns a time to wait that is given in milliseconds; 0 means for ever. Replies with Redis' error if the argument is none.
+pub(crate) fn milliseconds(call: &mut Call<'_>, at: usize) -> Option<u64> {
+    let error = match number::parse(call.args[at]) {
+        None => "ERR timeout is not an integer or out of range",
+        Some(given) if given < 0 => "ERR timeout is negative",
+        Some(given) => return Some(given as u64),
+    };
+    call.reply.error(error);
+    None
 }

@@ -7,7 +7,9 @@ use redis_lua::{Answer, Ended, Purpose, Question};
 use stdx::sync::atomic::Ordering;
 
 use crate::call::Call;
+use crate::command::keys::asks_to_wait;
 use crate::command::{Command, KeyScope, flag};
+use crate::commands::shown;
 use crate::reply::Reply;
 use crate::scripts::Running;
 use crate::scripts::thread_state::ThreadState;
@@ -211,6 +213,12 @@ impl ScriptRun<'_, '_> {
             self.txn.require_all()?;
         }
         (self.session.db, self.session.resp3) = (self.db, self.resp3);
+        if matches!(command.name, "xread" | "xreadgroup") && asks_to_wait(args) {
+            let text = format!("ERR {} command is not allowed with BLOCK option from scripts", shown(args[0]));
+            Reply { out: &mut *reply, resp3: self.resp3 }.error(&text);
+            self.session.finish_inner(command.index(), self.db, args, reply);
+            return Ok(());
+        }
         let mut spooling = Spooling::new(shared.engine.pager().folder(), 0);
         let mut call = Call {
             args,
@@ -222,11 +230,8 @@ impl ScriptRun<'_, '_> {
         };
         (self.run_command)(self.session, self.txn, &mut call)?;
         self.db = self.session.db;
-        if spooling.is_used() {
-            // The value has no room in memory, so none in the state either.
-            let full = stdx::memory::claim(usize::MAX / 4).err();
-            return Err(full.map_or(Error::Cancelled, Error::OutOfMemory));
-        }
+        // A value that has no room in memory has none in the state either.
+        spooling.refuse()?;
         self.session.finish_inner(command.index(), self.db, args, reply);
         Ok(())
     }

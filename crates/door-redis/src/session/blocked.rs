@@ -14,22 +14,25 @@ use stdx::sync::atomic::Ordering;
 
 use super::block_state::{Blocked, Slot};
 use super::{Replies, Session};
-use crate::call::Blocking;
+use crate::call::{Blocking, Call};
 use crate::clients::UNBLOCK_ERROR;
+use crate::command::Command;
 use crate::errors;
 use crate::reply::Reply;
+use crate::spool::Spooling;
 
 impl Session {
     /// Registers a wait in the transaction that has found nothing.
     pub(super) fn block(
         &self,
         txn: &mut KeyTransaction<'_>,
-        command: usize,
+        command: &'static Command,
         blocking: Blocking,
     ) -> Result<Blocked, engine::Error> {
         let slot = Arc::new(Mutex::new(Slot::default()));
         let Blocking { kind, keys, also, timeout_ms, serve, refuse: _ } = blocking;
-        let (of_serve, of_served, resp3) = (slot.clone(), slot.clone(), self.resp3);
+        let (of_serve, of_served, resp3, db) = (slot.clone(), slot.clone(), self.resp3, self.db);
+        let shared = self.shared.clone();
         let connection = self.client.connection.clone();
         let handle = self.client.handle();
         let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &engine::Claim<'_>| {
@@ -37,7 +40,12 @@ impl Session {
                 return Ok(Serving::Waits);
             }
             let mut out = Vec::new();
-            let serving = serve(txn, key, claim, &mut Reply { out: &mut out, resp3 })?;
+            let mut spooling = Spooling::new(shared.engine.pager().folder(), 0);
+            let reply = Reply { out: &mut out, resp3 };
+            let limits = &shared.pack_limits;
+            let mut call = Call { args: &[], db, reply, command, spooling: &mut spooling, limits };
+            let serving = serve(txn, key, claim, &mut call)?;
+            spooling.refuse()?;
             if serving == Serving::Served {
                 of_serve.lock().reply = out;
             }
@@ -58,7 +66,14 @@ impl Session {
         let wait = KeyWait { kind, keys, also, serve: Box::new(serve), served: Box::new(served) };
         let ticket = txn.wait(self.db, wait)?;
         let until_ms = (timeout_ms > 0).then(|| self.now_ms().saturating_add(timeout_ms));
-        Ok(Blocked { ticket, slot, until_ms, alarm: None, is_muted: self.replies != Replies::On, command })
+        Ok(Blocked {
+            ticket,
+            slot,
+            until_ms,
+            alarm: None,
+            is_muted: self.replies != Replies::On,
+            command: command.index(),
+        })
     }
 
     /// Parks the blocked session.

@@ -6,6 +6,7 @@ use stdx::sync::atomic::Ordering;
 use super::{Queued, Session};
 use crate::call::{self, Call};
 use crate::command::Command;
+use crate::command::keys::asks_to_wait;
 use crate::functions::{self, Run, ScriptFunction};
 use crate::number;
 use crate::reply::Reply;
@@ -75,8 +76,26 @@ impl Session {
                     let mut call =
                         Call { args, db, reply, command, spooling: &mut spooling, limits: &shared.pack_limits };
                     let blocking = f(txn, &mut call)?;
-                    blocking.map(|blocking| self.block(txn, command.index(), blocking)).transpose()
+                    blocking.map(|blocking| self.block(txn, command, blocking)).transpose()
                 })?;
+                self.blocked = blocked;
+                lsn
+            }
+            Run::ReadOrBlock(f) => {
+                let keyspace = self.shared.keyspace.clone();
+                let run = |txn: &mut KeyTransaction<'_>| {
+                    out.truncate(mark);
+                    spooling.reset();
+                    let reply = Reply { out: &mut *out, resp3 };
+                    let mut call =
+                        Call { args, db, reply, command, spooling: &mut spooling, limits: &shared.pack_limits };
+                    let blocking = f(txn, &mut call)?;
+                    blocking.map(|blocking| self.block(txn, command, blocking)).transpose()
+                };
+                // A wait is registered under the stripes under which nothing was found.
+                let asked =
+                    if asks_to_wait(args) { keyspace.read_locked(locks, run) } else { keyspace.read(locks, run) };
+                let (blocked, lsn) = asked?;
                 self.blocked = blocked;
                 lsn
             }
@@ -241,7 +260,7 @@ impl Session {
 fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     match functions::of(call.command) {
         Run::Read(f) | Run::Write(f) => f(txn, call),
-        Run::Block(f) => {
+        Run::Block(f) | Run::ReadOrBlock(f) => {
             if let Some(blocking) = f(txn, call)? {
                 (blocking.refuse)(&mut call.reply);
             }

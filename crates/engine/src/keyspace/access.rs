@@ -352,6 +352,16 @@ impl Keyspace {
                 self.store.metrics.read_retries.add(1);
             }
         }
+        self.read_locked(locks, f)
+    }
+
+    /// Runs a reading key transaction under the stripes of its keys. It may register a wait (EN-74).
+    pub fn read_locked<R, E: From<Error>>(
+        &self,
+        locks: KeySet<'_>,
+        mut f: impl FnMut(&mut KeyTransaction<'_>) -> Result<R, E>,
+    ) -> Result<(R, Lsn), E> {
+        let now = self.clock.wall_ms();
         let mut key_txn = KeyTransaction::new_unless_busy(self, stripes(locks)?, Mode::Locked, false, now)?;
         let result = f(&mut key_txn)?;
         key_txn.count_lookups();

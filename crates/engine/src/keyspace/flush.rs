@@ -130,8 +130,7 @@ impl KeyTransaction<'_> {
     fn touch_all(&mut self, dbs: &[u8], touched: Vec<Vec<(Vec<u8>, Touch)>>) {
         if self.keyspace.waiters.any() {
             for name in dbs.iter().flat_map(|db| self.keyspace.waiters.names(*db)) {
-                let exists = self.expiry_of(name.0, &name.1).is_some();
-                self.ready_if_awaited(name, exists);
+                self.ready_if_awaited(name);
             }
         }
         for (db, keys) in dbs.iter().zip(touched) {

@@ -154,8 +154,6 @@ pub struct KeyTransaction<'k> {
     events: Vec<KeyEvent>,
     /// Changed keys that clients wait for, in the order of the changes.
     pub(crate) ready: Vec<Name>,
-    /// Changed keys that clients wait for and that have nothing of a type that is waited for. Only the end of a stream is of interest.
-    pub(crate) gone: Vec<Name>,
     /// It runs under the stripes of another transaction, which takes them back.
     is_nested: bool,
     /// It may take more keys.
@@ -219,7 +217,6 @@ impl<'k> KeyTransaction<'k> {
             misses: 0,
             events: Vec::new(),
             ready: Vec::new(),
-            gone: Vec::new(),
             is_nested: false,
             growth: None,
             busy_cause: Cell::new(None),
@@ -398,20 +395,21 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// Notes a changed key, which now has a value of this type, if clients wait for it (EN-76).
+    /// Notes a changed key, which now has a value of one type and had one of another, if clients wait for it (EN-76). The end of a stream ends some waits.
     #[inline]
-    pub(crate) fn readied(&mut self, place: &KeyPlace, kind: Option<Kind>) {
-        if place.space != ELEMENTS && self.keyspace.waiters.any() {
-            let is_useful = matches!(kind, Some(Kind::List | Kind::ZSet | Kind::Stream));
-            self.ready_if_awaited((place.db, place.key.suffix().to_vec()), is_useful);
+    pub(crate) fn readied(&mut self, place: &KeyPlace, kind: Option<Kind>, old: Option<Kind>) {
+        if place.space != ELEMENTS
+            && self.keyspace.waiters.any()
+            && (matches!(kind, Some(Kind::List | Kind::ZSet | Kind::Stream)) || old == Some(Kind::Stream))
+        {
+            self.ready_if_awaited((place.db, place.key.suffix().to_vec()));
         }
     }
 
     #[cold]
-    pub(crate) fn ready_if_awaited(&mut self, name: Name, is_useful: bool) {
-        let names = if is_useful { &mut self.ready } else { &mut self.gone };
-        if names.last() != Some(&name) && self.keyspace.waiters.has(name.0, &name.1) {
-            names.push(name);
+    pub(crate) fn ready_if_awaited(&mut self, name: Name) {
+        if self.ready.last() != Some(&name) && self.keyspace.waiters.has(name.0, &name.1) {
+            self.ready.push(name);
         }
     }
 
@@ -528,7 +526,6 @@ impl<'k> KeyTransaction<'k> {
     /// Does the same for a transaction that somebody else owns.
     pub(crate) fn roll_back(&mut self) {
         self.ready.clear();
-        self.gone.clear();
         if let Some(txn) = self.record_txn.take() {
             txn.abort();
         }

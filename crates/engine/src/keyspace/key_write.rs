@@ -104,7 +104,9 @@ impl<'k> KeyTransaction<'k> {
             }
         }
         let kind = if let RecordChange::Put(put) = target { Some(put.kind) } else { None };
-        self.readied(place, kind);
+        if !matches!(target, RecordChange::Put(put) if put.is_idle) {
+            self.readied(place, kind, facts.kind);
+        }
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
         if was_expired && facts.existed {
             self.notify_at(place, event_class::EXPIRED, "expired");

@@ -40,6 +40,8 @@ pub(crate) struct RecordPut<'a> {
     pub shares_pages: bool,
     /// The value stays the same, so watchers are not marked.
     pub unseen: bool,
+    /// The change has nothing for those who wait for the key.
+    pub is_idle: bool,
 }
 
 impl RecordPut<'_> {
@@ -53,6 +55,7 @@ impl RecordPut<'_> {
             allocated: &[],
             shares_pages: false,
             unseen: false,
+            is_idle: false,
         }
     }
 }
@@ -66,6 +69,8 @@ pub(crate) enum RecordChange<'a> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Replaced {
     pub existed: bool,
+    /// The type of the old value.
+    pub kind: Option<Kind>,
     pub expire: Option<u64>,
     /// The version id of the old value's elements, if no record refers to it any more.
     pub orphaned: Option<u64>,
@@ -92,7 +97,7 @@ pub(crate) fn apply(
     let mut facts = Replaced { existed: old.is_some(), ..Replaced::default() };
     let mut dropped = Vec::new();
     if let Some(meta) = &meta {
-        facts.expire = meta.head.expire;
+        (facts.kind, facts.expire) = (Some(meta.head.kind), meta.head.expire);
         let (keeps_pages, keeps_version) = match target {
             RecordChange::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
             RecordChange::Remove(why) => (false, *why == Removal::Renamed),

@@ -94,12 +94,11 @@ impl KeyTransaction<'_> {
 
     /// Serves the tickets of the keys that the transaction has changed. It is decided and holds its stripes. Returns the keys that must be served later.
     pub(crate) fn serve_waiters(&mut self) -> Vec<Deferred> {
-        if self.ready.is_empty() && self.gone.is_empty() {
+        if self.ready.is_empty() {
             return Vec::new();
         }
         self.stripes.raise(self.last);
         let mut ready = VecDeque::from(std::mem::take(&mut self.ready));
-        ready.extend(std::mem::take(&mut self.gone));
         let mut deferred = Vec::new();
         while let Some(name) = ready.pop_front() {
             if !self.serve_key(&name, &mut ready) {
@@ -151,7 +150,6 @@ impl KeyTransaction<'_> {
         };
         let lsn = nested.durability_lsn();
         ready.extend(std::mem::take(&mut nested.ready));
-        ready.extend(std::mem::take(&mut nested.gone));
         self.stripes = std::mem::take(&mut nested.stripes);
         match asked {
             Ok(Serving::Served) => (actions.served)(Ok(lsn)),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use engine::rows::{Isolation, KeyValue};
-use engine::{Claim, End, Error, Expire, KeySet, KeyTransaction, KeyWait, Kind, Serving, WaitTicket};
+use engine::{Claim, End, Error, KeySet, KeyTransaction, KeyWait, Kind, Serving, Stream, StreamId, WaitTicket};
 
 use crate::support::{START_MS, World, wait_until};
 
@@ -188,32 +188,59 @@ fn counted(kind: Kind, asked: &Arc<Mutex<u32>>) -> KeyWait {
     KeyWait { kind, keys: vec![Box::from(&b"k"[..])], also: None, serve: Box::new(serve), served: Box::new(|_| ()) }
 }
 
+/// Makes an empty stream at k, or does something with the one that is there.
+fn stream(world: &World, change: impl for<'k> FnOnce(&mut KeyTransaction<'k>, &mut Stream<'k>)) {
+    world.write(&[(0, b"k")], |txn| {
+        let mut stream = match txn.peek(0, b"k")?.filter(|entry| entry.kind == Kind::Stream) {
+            Some(entry) => txn.stream(0, b"k", &entry)?,
+            None => txn.new_stream(0, b"k")?,
+        };
+        change(txn, &mut stream);
+        txn.store_stream(stream)
+    });
+}
+
 #[test]
-fn tickets_are_asked_whatever_changes_their_key() {
+fn tickets_are_asked_when_a_stream_ends_or_grows() {
     let (world, asked) = (World::new(1), Arc::new(Mutex::new(0)));
     begin(&world, &[b"k"], counted(Kind::Stream, &asked));
-    let mut times = 0;
-    let mut was_asked = |what: &str| {
-        times += 1;
-        assert_eq!(*asked.lock().unwrap(), times, "{what}");
+    let was_asked = |times: u32, what: &str| assert_eq!(std::mem::take(&mut *asked.lock().unwrap()), times, "{what}");
+    let make = || {
+        stream(&world, |_, _| ());
+        was_asked(1, "a new stream");
     };
+    make();
     world.set(0, b"k", b"v");
-    was_asked("SET");
+    was_asked(1, "SET");
     world.one(0, b"k", |txn| txn.delete(0, b"k"));
-    was_asked("DEL");
-    world.engine.keyspace().set(0, b"k", b"v", Expire::At(START_MS + 10)).unwrap();
-    was_asked("SET with a time");
+    was_asked(0, "DEL of a string");
+    make();
+    world.one(0, b"k", |txn| txn.delete(0, b"k"));
+    was_asked(1, "DEL");
+    make();
+    world.one(0, b"k", |txn| txn.set_expire(0, b"k", Some(START_MS + 10)));
+    std::mem::take(&mut *asked.lock().unwrap());
     world.clock.advance_ms(100);
     world.settle();
-    was_asked("expiry");
+    was_asked(1, "expiry");
+    make();
     let mut txn = world.engine.rows().begin(Isolation::RepeatableRead);
     txn.put_key(0, b"k", KeyValue { value: b"v".as_slice().into(), expire_at_ms: None }).unwrap();
     txn.commit().unwrap();
-    was_asked("a commit of rows and keys");
+    was_asked(1, "a commit of rows and keys");
     world.all(|txn| txn.flush_all());
-    was_asked("FLUSHALL");
+    was_asked(1, "FLUSHALL");
+    make();
+    stream(&world, |_, stream| stream.set_last_id(StreamId::new(7, 0)));
+    stream(&world, |txn, stream| txn.create_group(stream, b"g", StreamId::MIN, 0).unwrap());
+    was_asked(0, "a change of ids and a new group");
+    stream(&world, |txn, stream| {
+        let group = txn.group(stream, b"g").unwrap().unwrap();
+        txn.destroy_group(stream, &group).unwrap();
+    });
+    was_asked(1, "the end of a group");
     world.set(0, b"other", b"v");
-    assert_eq!(*asked.lock().unwrap(), times);
+    was_asked(0, "another key");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Commands of streams: what they share. `ids` reads ids, `add` has the commands that add and remove entries, `range` and `read` those that show them, `groups`
+//! Commands of streams: what they share. `ids` reads ids, `add` has the commands that add and remove entries, `range`, `read` and `read_wait` those that show them, `groups`
 //! and `pending` those of groups, `info` XINFO, and `progress` how far a group has read.
 
 mod ids;
@@ -10,6 +10,7 @@ pub mod info;
 pub mod pending;
 pub mod range;
 pub mod read;
+mod read_wait;
 
 use engine::{Group, KeyTransaction, Kind, Stream, StreamId, StreamItem, event_class};
 

@@ -1,17 +1,21 @@
-//! XREAD and XREADGROUP.
+//! XREAD and XREADGROUP. With BLOCK they wait if they have found nothing: `read_wait`.
 
 use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
 
 use super::progress::Progress;
 use super::range::{count_entries, reply_entries};
+use super::read_wait::StreamWait;
 use super::{id_text, load_read, notify};
-use crate::call::{Call, Done, Result};
+use crate::call::{Blocking, Call, Done, Result};
 use crate::commands::shown;
+use crate::commands::waits::milliseconds;
 use crate::errors;
 
 /// The options of XREAD and XREADGROUP.
 struct ReadOptions {
     count: Option<u64>,
+    /// The time to wait if there is nothing, in milliseconds; 0 means for ever.
+    timeout_ms: Option<u64>,
     /// Name of the group and of the consumer.
     group: Option<(usize, usize)>,
     is_unacknowledged: bool,
@@ -22,7 +26,7 @@ struct ReadOptions {
 
 /// Where a stream is read from.
 #[derive(Clone, Copy, PartialEq)]
-enum After {
+pub(super) enum After {
     Id(StreamId),
     /// Entries that the group has not got yet.
     New,
@@ -37,13 +41,14 @@ struct Served {
 }
 
 fn options(call: &mut Call<'_>, of_group: bool) -> Option<ReadOptions> {
-    let mut found = ReadOptions { count: None, group: None, is_unacknowledged: false, keys: 0, key_count: 0 };
+    let mut found =
+        ReadOptions { count: None, timeout_ms: None, group: None, is_unacknowledged: false, keys: 0, key_count: 0 };
     let mut at = 1;
     while at < call.args.len() {
         let more = call.args.len() - at - 1;
         if call.word(at, "block") && more > 0 {
-            call.reply.error("ERR the option BLOCK is not served");
-            return None;
+            found.timeout_ms = Some(milliseconds(call, at + 1)?);
+            at += 2;
         } else if call.word(at, "count") && more > 0 {
             // Redis takes a negative number for no limit, too.
             found.count = Some(call.integer(at + 1)?).filter(|count| *count > 0).map(|count| count as u64);
@@ -106,7 +111,7 @@ fn after(call: &mut Call<'_>, at: usize, of_group: bool, stream: Option<&Stream<
 }
 
 /// Replies with the number of streams.
-fn reply_streams(call: &mut Call<'_>, count: usize) {
+pub(super) fn reply_streams(call: &mut Call<'_>, count: usize) {
     match count {
         0 => call.reply.null_array(),
         _ if call.reply.resp3 => call.reply.map(count),
@@ -114,21 +119,22 @@ fn reply_streams(call: &mut Call<'_>, count: usize) {
     }
 }
 
-fn reply_key(call: &mut Call<'_>, key: usize) {
+pub(super) fn reply_key(call: &mut Call<'_>, key: &[u8]) {
     if !call.reply.resp3 {
         call.reply.array(2);
     }
-    call.reply.bulk(call.args[key]);
+    call.reply.bulk(key);
 }
 
-pub fn xread(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(options) = options(call, false) else { return Ok(()) };
-    let mut served = Vec::new();
+pub fn xread(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
+    let Some(options) = options(call, false) else { return Ok(None) };
+    let (mut served, mut ids) = (Vec::new(), Vec::with_capacity(options.key_count));
     for key in options.keys..options.keys + options.key_count {
-        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(()) };
+        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(None) };
         let Some(After::Id(after)) = after(call, key + options.key_count, false, stream.as_ref()) else {
-            return Ok(());
+            return Ok(None);
         };
+        ids.push(after);
         if let (Some(stream), Some(from)) = (stream, after.next()) {
             let (count, _) = count_entries(txn, &stream, from, StreamId::MAX, false, options.count)?;
             if count > 0 {
@@ -136,64 +142,91 @@ pub fn xread(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             }
         }
     }
+    if let (true, Some(timeout_ms)) = (served.is_empty(), options.timeout_ms) {
+        let keys = &call.args[options.keys..][..options.key_count];
+        return Ok(Some(StreamWait::of_ids(call.db, ids, options.count).begin(keys, timeout_ms)));
+    }
     reply_streams(call, served.len());
     for (key, stream, from, count) in served {
-        reply_key(call, key);
+        reply_key(call, call.args[key]);
         reply_entries(txn, call, &stream, (from, StreamId::MAX, false), count)?;
     }
-    Ok(())
+    Ok(None)
 }
 
-pub fn xreadgroup(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(options) = options(call, true) else { return Ok(()) };
-    let Some((group, consumer)) = options.group else { return Ok(()) };
+pub fn xreadgroup(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Done<Option<Blocking>> {
+    let Some(options) = options(call, true) else { return Ok(None) };
+    let Some((group, consumer)) = options.group else { return Ok(None) };
     let (group, consumer) = (call.args[group], call.args[consumer]);
     let mut reads = Vec::with_capacity(options.key_count);
     for key in options.keys..options.keys + options.key_count {
-        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(()) };
+        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(None) };
         let found = stream.as_ref().map(|stream| txn.group(stream, group)).transpose()?.flatten();
         if found.is_none() {
             let (key, group) = (shown(call.args[key]), shown(group));
             let text =
                 format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option");
             call.reply.error(&text);
-            return Ok(());
+            return Ok(None);
         }
-        let Some(after) = after(call, key + options.key_count, true, stream.as_ref()) else { return Ok(()) };
+        let Some(after) = after(call, key + options.key_count, true, stream.as_ref()) else { return Ok(None) };
         reads.push((key, after));
     }
     let served = plan(txn, call, group, &reads, &options)?;
-    reply_streams(call, served.iter().flatten().count());
-    for served in served.into_iter().flatten() {
-        let name = call.args[served.key];
-        let Some(entry) = txn.peek(call.db, name)? else { return Ok(()) };
-        let mut stream = txn.stream(call.db, name, &entry)?;
-        let Some(mut group) = txn.group(&stream, group)? else { return Ok(()) };
-        let mut consumer = match txn.consumer(&stream, &group, consumer)? {
+    let streams = served.iter().flatten().count();
+    if let (0, Some(timeout_ms)) = (streams, options.timeout_ms) {
+        let keys = &call.args[options.keys..][..options.key_count];
+        let read = GroupRead { group, consumer, count: options.count, is_unacknowledged: options.is_unacknowledged };
+        return Ok(Some(StreamWait::of_group(call.db, read).begin(keys, timeout_ms)));
+    }
+    reply_streams(call, streams);
+    for Served { key, after, count } in served.into_iter().flatten() {
+        let count = if after == After::New { Some(count) } else { options.count };
+        let read = GroupRead { group, consumer, count, is_unacknowledged: options.is_unacknowledged };
+        read.run(txn, call, call.args[key], after)?;
+    }
+    Ok(None)
+}
+
+/// A read of one stream for a consumer of a group.
+pub(super) struct GroupRead<'r> {
+    pub group: &'r [u8],
+    pub consumer: &'r [u8],
+    /// How many entries are there and wanted, or the most pending ones.
+    pub count: Option<u64>,
+    pub is_unacknowledged: bool,
+}
+
+impl GroupRead<'_> {
+    /// Replies with the stream's entries, and makes them the consumer's.
+    pub fn run(&self, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8], after: After) -> Result {
+        let Some(entry) = txn.peek(call.db, key)? else { return Ok(()) };
+        let mut stream = txn.stream(call.db, key, &entry)?;
+        let Some(mut group) = txn.group(&stream, self.group)? else { return Ok(()) };
+        let mut consumer = match txn.consumer(&stream, &group, self.consumer)? {
             Some(known) => known,
             None => {
-                notify(txn, call, name, "xgroup-createconsumer");
-                txn.create_consumer(&mut stream, &mut group, consumer)?
+                notify(txn, call, key, "xgroup-createconsumer");
+                txn.create_consumer(&mut stream, &mut group, self.consumer)?
             }
         };
         consumer.seen_ms = txn.now_ms();
-        reply_key(call, served.key);
-        let changes = match served.after {
-            After::New => deliver(txn, call, &stream, &mut group, &consumer, served.count)?,
-            After::Id(id) => repeat(txn, call, &stream, &group, &consumer, (id, options.count))?,
+        reply_key(call, key);
+        let changes = match after {
+            After::New => deliver(txn, call, &stream, &mut group, &consumer, self.count.unwrap_or(0))?,
+            After::Id(id) => repeat(txn, call, &stream, &group, &consumer, (id, self.count))?,
         };
         if !changes.is_empty() {
             consumer.active_ms = txn.now_ms();
         }
         // What is read again stays pending.
-        if !options.is_unacknowledged || served.after != After::New {
+        if !self.is_unacknowledged || after != After::New {
             let changes: Vec<_> = changes.into_iter().map(|(id, pending)| (id, Some(pending))).collect();
             txn.set_pending(&mut stream, &mut group, &changes, Some(&mut consumer))?;
         }
         txn.put_consumer(&mut stream, &group, &consumer)?;
-        txn.put_group(&mut stream, &group)?;
+        txn.put_group(&mut stream, &group)
     }
-    Ok(())
 }
 
 /// Counts what each stream will answer; nothing for a stream that is not part of the reply.

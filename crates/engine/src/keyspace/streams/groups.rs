@@ -183,6 +183,7 @@ impl<'k> KeyTransaction<'k> {
     pub fn destroy_group(&mut self, stream: &mut Stream<'k>, group: &Group) -> Result<()> {
         let version = self.version_of(stream)?;
         stream.state.groups -= 1;
+        stream.is_ready = true;
         self.remove_sub(&stream.place, Self::group_key(version, &group.name))?;
         for kind in [PENDING, OWNED, CONSUMER_NAME, CONSUMER] {
             let from = key::sub_element(version, kind, &group.id.to_be_bytes());

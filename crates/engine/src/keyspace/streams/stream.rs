@@ -37,6 +37,8 @@ pub struct Stream<'k> {
     stored_key: Vec<u8>,
     /// Its entries have changed, or it is new: watchers of the key are marked. A change of its ids or groups does not mark them.
     pub(crate) is_changed: bool,
+    /// It is new, has got entries or lost a group: those who wait for the key are served.
+    pub(crate) is_ready: bool,
 }
 
 impl Stream<'_> {
@@ -116,14 +118,23 @@ impl<'k> KeyTransaction<'k> {
         let place = self.place(db, key)?;
         let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
         let (state, len, version) = parse(entry)?;
-        Ok(Stream { place, state, len, version, fresh: None, stored_key, is_changed: false })
+        Ok(Stream { place, state, len, version, fresh: None, stored_key, is_changed: false, is_ready: false })
     }
 
     /// Reads the stream of an entry, to read it only. The place need not be that of the entry.
     pub(crate) fn stream_of(&self, place: &KeyPlace, entry: &Entry) -> Result<Stream<'k>> {
         let place = self.element_at(place, place.key.clone());
         let (state, len, version) = parse(entry)?;
-        Ok(Stream { place, state, len, version, fresh: None, stored_key: Vec::new(), is_changed: false })
+        Ok(Stream {
+            place,
+            state,
+            len,
+            version,
+            fresh: None,
+            stored_key: Vec::new(),
+            is_changed: false,
+            is_ready: false,
+        })
     }
 
     /// Returns an empty stream for a key, which is not stored yet.
@@ -138,6 +149,7 @@ impl<'k> KeyTransaction<'k> {
             fresh: None,
             stored_key,
             is_changed: true,
+            is_ready: true,
         })
     }
 
@@ -153,7 +165,7 @@ impl<'k> KeyTransaction<'k> {
             self.version_of(stream)?;
         }
         let mut put = RecordPut::new(0, Expire::Keep, stream.stored_key.len());
-        (put.kind, put.unseen) = (Kind::Stream, !stream.is_changed);
+        (put.kind, put.unseen, put.is_idle) = (Kind::Stream, !stream.is_changed, !stream.is_ready);
         let mut bytes = Vec::with_capacity(stream.stored_key.len() + stream.state.len());
         match stream.version {
             None => {

@@ -101,7 +101,7 @@ impl<'k> KeyTransaction<'k> {
         stream.state.head = head;
         (stream.state.last_id, stream.state.added) = (id, stream.state.added.wrapping_add(1));
         stream.len += 1;
-        stream.is_changed = true;
+        (stream.is_changed, stream.is_ready) = (true, true);
         Ok(())
     }
 
