@@ -29,9 +29,9 @@ pub use error::{Error, Result};
 pub use keyspace::{
     Ahead, Build, Claim, Consumer, DATABASES, Deferred, End, Entry, Expire, Form, Found, Got, Group, ItemValue,
     KeyEvent, KeyEvents, KeySet, KeyTransaction, KeyWait, Keyspace, Kind, LevelSizes, ListWalk, MemberItem, MemberWalk,
-    NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits, Pending, PendingWalk, Progress, ScoreBound, ScoresPut, Serving,
-    SortedWalk, Stream, StreamField, StreamId, StreamItem, StreamWalk, Trim, TrimTo, VALUE_MAX, WaitTicket, WatchSet,
-    event_class,
+    NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits, Pending, PendingWalk, Progress, Replace, ScoreBound, ScoresPut,
+    Serving, SortedWalk, Staging, Stream, StreamField, StreamId, StreamItem, StreamWalk, Trim, TrimTo, VALUE_MAX,
+    WaitTicket, WatchSet, event_class,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};

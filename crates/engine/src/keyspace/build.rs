@@ -46,11 +46,18 @@ pub(crate) enum BuildState<'k> {
 impl<'k> KeyTransaction<'k> {
     /// Begins to build a collection for a key.
     pub fn build(&self, db: u8, key: &[u8], kind: Kind, limits: PackLimits) -> Result<Build<'k>> {
-        let place = self.place(db, key)?;
+        self.place(db, key)?;
         self.must_write()?;
-        let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
+        Ok(self.keyspace.build(key, kind, limits))
+    }
+}
+
+impl Keyspace {
+    /// Begins to build a collection for a key of any database.
+    pub(crate) fn build(&self, key: &[u8], kind: Kind, limits: PackLimits) -> Build<'_> {
+        let stored_key = if key.len() > key::SHORT_KEY_MAX { key.to_vec() } else { Vec::new() };
         let state = BuildState::Packed(PackedItems::new(kind));
-        Ok(Build { kind, form: 0, stored_key, limits, state, keyspace: self.keyspace })
+        Build { kind, form: 0, stored_key, limits, state, keyspace: self }
     }
 }
 

@@ -20,7 +20,7 @@ use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::keyspace::databases::Databases;
-use crate::keyspace::key::DATABASES;
+use crate::keyspace::key::SLOTS;
 use crate::keyspace::stripes::STRIPES;
 use crate::keyspace::stripes::{ALL, LockStripes, Stripe};
 use crate::store::Store;
@@ -51,7 +51,7 @@ struct Cut {
     end: Lsn,
 }
 
-/// The counters of all databases. Each is changed while the stripe of the inserted or deleted key is held.
+/// The counters of all databases, staged ones too. Each is changed while the stripe of the inserted or deleted key is held.
 pub(crate) struct Counts {
     databases: Box<[stdx::padded::Padded<KeyCounter>]>,
     counting: AtomicBool,
@@ -63,7 +63,7 @@ impl Counts {
     /// Creates the counters. `bound` is the position where recovery began this time; it holds until the first checkpoint.
     pub fn new(bound: Lsn) -> Counts {
         Counts {
-            databases: (0..DATABASES).map(|_| stdx::padded::Padded(KeyCounter::default())).collect(),
+            databases: (0..SLOTS).map(|_| stdx::padded::Padded(KeyCounter::default())).collect(),
             counting: AtomicBool::new(false),
             noted: Mutex::new(Vec::new()),
             cut: Mutex::new(Cut { bound, end: 0 }),
@@ -157,5 +157,5 @@ fn at(counts: &Counts, databases: &Databases, mark: Lsn) -> Vec<(u32, i64, i64)>
         }
         (space, keys, expiries)
     };
-    (0..DATABASES).map(number).filter(|(_, keys, expiries)| (*keys, *expiries) != (0, 0)).collect()
+    (0..SLOTS).map(number).filter(|(_, keys, expiries)| (*keys, *expiries) != (0, 0)).collect()
 }

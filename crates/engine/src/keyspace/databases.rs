@@ -3,30 +3,36 @@
 //! One catalog record maps all databases. FLUSHDB gives the database a new keyspace number, and SWAPDB exchanges two: one record each, whatever the size.
 //! Records under a number that no database refers to are dead; purge removes them (`purge.rs`). The map changes only while all stripes are held, so it is
 //! constant for a thread that holds or has validated one stripe.
+//!
+//! In memory the map has a second half: staged databases, whose keys are written before anybody can see them (`staging.rs`).
 
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::keyspace::key::{DATABASES, ELEMENTS};
+use crate::keyspace::key::{DATABASES, ELEMENTS, SLOTS};
 use crate::store::Store;
 
 pub(crate) const MAP_KEY: &[u8] = b"databases";
 
-/// The keyspace of each database, and the next number to be given out.
+/// The keyspace of each database and of each staged one, and the next number to be given out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DatabaseMap {
-    pub spaces: [u32; DATABASES as usize],
+    /// A staged database that does not exist has the number of elements.
+    pub spaces: [u32; SLOTS as usize],
     pub next: u32,
 }
 
 impl DatabaseMap {
     fn new() -> DatabaseMap {
-        DatabaseMap { spaces: std::array::from_fn(|db| db as u32), next: u32::from(DATABASES) }
+        let space = |slot| if slot < usize::from(DATABASES) { slot as u32 } else { ELEMENTS };
+        DatabaseMap { spaces: std::array::from_fn(space), next: u32::from(DATABASES) }
     }
 
+    /// Returns the catalog's record, which has no staged databases: after a crash their keyspaces are dead (EN-81).
     pub fn encode(&self) -> Vec<u8> {
-        self.spaces.iter().chain([&self.next]).flat_map(|number| number.to_le_bytes()).collect()
+        let stored = &self.spaces[..usize::from(DATABASES)];
+        stored.iter().chain([&self.next]).flat_map(|number| number.to_le_bytes()).collect()
     }
 
     pub fn decode(bytes: &[u8]) -> Result<DatabaseMap> {
@@ -34,10 +40,13 @@ impl DatabaseMap {
             bytes.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes"))).collect();
         let broken = || Error::corrupt("the catalog's map of databases has the wrong length");
         let (next, spaces) = numbers.split_last().ok_or_else(broken)?;
-        Ok(DatabaseMap { spaces: spaces.try_into().map_err(|_| broken())?, next: *next })
+        let mut map = DatabaseMap { next: *next, ..DatabaseMap::new() };
+        let stored = map.spaces.first_chunk_mut::<{ DATABASES as usize }>().expect("half of the slots");
+        *stored = spaces.try_into().map_err(|_| broken())?;
+        Ok(map)
     }
 
-    /// Gives the database a keyspace number that was never used.
+    /// Gives the slot a keyspace number that was never used.
     pub fn renew(&mut self, db: u8) -> Result<()> {
         if self.next == ELEMENTS {
             return Err(Error::Invalid("all keyspace numbers are used up".into()));
@@ -48,12 +57,23 @@ impl DatabaseMap {
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Databases {
-    spaces: [AtomicU32; DATABASES as usize],
+    spaces: [AtomicU32; SLOTS as usize],
     next: AtomicU32,
     /// End of the last decided change of the map. A database's contents depend on it.
     mapped: AtomicU64,
+}
+
+impl Default for Databases {
+    fn default() -> Databases {
+        let databases = Databases {
+            spaces: std::array::from_fn(|_| AtomicU32::default()),
+            next: AtomicU32::default(),
+            mapped: AtomicU64::default(),
+        };
+        databases.set(&DatabaseMap::new());
+        databases
+    }
 }
 
 impl Databases {
@@ -74,8 +94,9 @@ impl Databases {
         self.spaces[usize::from(db)].load(Ordering::Relaxed)
     }
 
+    /// Returns the slot that has a keyspace. None: it is dead.
     pub fn database_of(&self, space: u32) -> Option<u8> {
-        (0..DATABASES).find(|db| self.space(*db) == space)
+        (0..SLOTS).find(|slot| space != ELEMENTS && self.space(*slot) == space)
     }
 
     pub fn map(&self) -> DatabaseMap {

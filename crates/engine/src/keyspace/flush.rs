@@ -1,8 +1,8 @@
-//! FLUSHDB, FLUSHALL and SWAPDB: one record each, whatever the size.
+//! FLUSHDB, FLUSHALL, SWAPDB and the end of an import: one record each, whatever the size.
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
-use crate::keyspace::key::{DATABASES, bound, check_database};
+use crate::keyspace::key::{DATABASES, ELEMENTS, SLOTS, bound};
 use crate::keyspace::key_txn::{BeforeRemap, KeyTransaction};
 use crate::keyspace::record::Meta;
 use crate::keyspace::stripes::TxnStripes;
@@ -12,20 +12,19 @@ use crate::store::wal::Counted;
 impl KeyTransaction<'_> {
     /// Empties a database.
     pub fn flush(&mut self, db: u8) -> Result<()> {
-        check_database(db)?;
+        let db = self.slot(db)?;
         self.renew(&[db])
     }
 
     /// Empties all databases.
     pub fn flush_all(&mut self) -> Result<()> {
-        let all: Vec<u8> = (0..DATABASES).collect();
-        self.renew(&all)
+        let all: Result<Vec<u8>> = (0..DATABASES).map(|db| self.slot(db)).collect();
+        self.renew(&all?)
     }
 
     /// Exchanges two databases with all their keys.
     pub fn swap(&mut self, a: u8, b: u8) -> Result<()> {
-        check_database(a)?;
-        check_database(b)?;
+        let (a, b) = (self.slot(a)?, self.slot(b)?);
         self.must_hold_all()?;
         if a == b {
             return Ok(());
@@ -39,6 +38,34 @@ impl KeyTransaction<'_> {
         counts.set(a, of_b);
         counts.set(b, of_a);
         self.touch_all(&[a, b], touched.into());
+        Ok(())
+    }
+
+    /// Creates the staged databases, all of them empty.
+    pub(crate) fn stage(&mut self) -> Result<()> {
+        self.must_hold_all()?;
+        let mut map = self.keyspace.databases.map();
+        (DATABASES..SLOTS).try_for_each(|slot| map.renew(slot))?;
+        self.remap(&map)
+    }
+
+    /// Replaces databases by the staged ones with their numbers.
+    pub(crate) fn publish(&mut self, dbs: &[u8]) -> Result<()> {
+        self.must_hold_all()?;
+        let mut map = self.keyspace.databases.map();
+        let touched = dbs.iter().map(|db| self.watched_in(*db, Some(db + DATABASES))).collect();
+        for db in dbs {
+            let staged = usize::from(db + DATABASES);
+            map.spaces[usize::from(*db)] = std::mem::replace(&mut map.spaces[staged], ELEMENTS);
+        }
+        self.remap(&map)?;
+        let counts = &self.keyspace.counts;
+        for db in dbs {
+            counts.set(*db, counts.get(db + DATABASES));
+            counts.set(db + DATABASES, Counted::default());
+        }
+        self.touch_all(dbs, touched);
+        self.leaves_garbage = true;
         Ok(())
     }
 
@@ -85,7 +112,7 @@ impl KeyTransaction<'_> {
             Some(txn) => {
                 txn.change(catalog, MAP_KEY, |_, pages| pages.change.put(&[&bytes]))?;
                 if self.before_remap.is_none() {
-                    let counts = (0..DATABASES).map(|db| self.keyspace.counts.get(db)).collect();
+                    let counts = (0..SLOTS).map(|db| self.keyspace.counts.get(db)).collect();
                     let entries = self.stale_if_aborted.len();
                     self.before_remap = Some(BeforeRemap { map: self.keyspace.databases.map(), counts, entries });
                 }

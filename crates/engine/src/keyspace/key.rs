@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// Number of databases that SELECT accepts.
 pub const DATABASES: u8 = 16;
 
+/// Places in the map of databases: those of the databases, and as many staged ones behind them, which no command can select (EN-81).
+pub(crate) const SLOTS: u8 = 2 * DATABASES;
+
 pub(crate) const SHORT_KEY_MAX: usize = 512;
 pub(crate) const LONG_KEY_PREFIX: usize = 256;
 /// Bytes of the keyspace number.
@@ -87,6 +90,11 @@ pub enum KeySet<'a> {
 
 pub(crate) fn check_database(db: u8) -> Result<()> {
     if db < DATABASES { Ok(()) } else { Err(Error::Misuse("a database number beyond the last one")) }
+}
+
+/// Checks the number of a place in the map of databases.
+pub(crate) fn check_slot(slot: u8) -> Result<()> {
+    if slot < SLOTS { Ok(()) } else { Err(Error::Misuse("a database number beyond the last one")) }
 }
 
 /// The tree key of a user key. A short one is stored inline.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::keyspace::build::read_behind;
-use crate::keyspace::key::{TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key::{TreeKey, VALUE_MAX};
 use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
@@ -290,7 +290,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     fn counted(&mut self, db: u8) -> Result<Counted> {
-        check_database(db)?;
+        let db = self.slot(db)?;
         let mut counted = self.keyspace.counts.get(db);
         let space = self.keyspace.databases.space(db);
         let own = self.record_txn.iter().flat_map(|txn| txn.deltas()).filter(|delta| delta.0 == space);

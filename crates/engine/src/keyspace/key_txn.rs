@@ -12,7 +12,7 @@ use pager::Lsn;
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
-use crate::keyspace::key::{ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key::{DATABASES, ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database, check_slot};
 use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::record_change::Expire;
@@ -156,6 +156,8 @@ pub struct KeyTransaction<'k> {
     pub(crate) ready: Vec<Name>,
     /// It runs under the stripes of another transaction, which takes them back.
     is_nested: bool,
+    /// Its databases are the staged ones.
+    pub(crate) is_staged: bool,
     /// It may take more keys.
     pub(crate) growth: Option<Growth>,
     /// Its stripes are marked as held for long, with this number.
@@ -218,6 +220,7 @@ impl<'k> KeyTransaction<'k> {
             events: Vec::new(),
             ready: Vec::new(),
             is_nested: false,
+            is_staged: false,
             growth: None,
             busy_cause: Cell::new(None),
             open: true,
@@ -241,8 +244,14 @@ impl<'k> KeyTransaction<'k> {
         self.durability_lsn.max(self.last)
     }
 
-    pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<KeyPlace> {
+    /// Returns the place in the map of databases that a number means in this transaction.
+    pub(crate) fn slot(&self, db: u8) -> Result<u8> {
         check_database(db)?;
+        Ok(if self.is_staged { db + DATABASES } else { db })
+    }
+
+    pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<KeyPlace> {
+        let db = self.slot(db)?;
         if key.len() as u64 > VALUE_MAX {
             return Err(Error::TooLarge { what: "key", limit: VALUE_MAX });
         }
@@ -422,7 +431,7 @@ impl<'k> KeyTransaction<'k> {
     /// Records what a command does to a key, for those who listen. It is announced at the commit.
     #[inline]
     pub fn notify(&mut self, db: u8, key: &[u8], class: u32, name: &'static str) {
-        if self.keyspace.events.wants(class) {
+        if !self.is_staged && self.keyspace.events.wants(class) {
             self.events.push(KeyEvent { db, class, name, key: key.into() });
         }
     }
@@ -437,7 +446,7 @@ impl<'k> KeyTransaction<'k> {
 
     /// Records that a key at a place has expired or is new.
     pub(crate) fn notify_at(&mut self, place: &KeyPlace, class: u32, name: &'static str) {
-        if place.space != ELEMENTS && self.keyspace.events.wants(class) {
+        if place.space != ELEMENTS && !self.is_staged && self.keyspace.events.wants(class) {
             self.events.push(KeyEvent { db: place.db, class, name, key: place.name() });
         }
     }
@@ -641,8 +650,8 @@ pub(crate) fn stripes(locks: KeySet<'_>) -> Result<TxnStripes> {
 }
 
 pub(crate) fn stripes_of(keys: &[(u8, &[u8])]) -> Result<TxnStripes> {
-    for (db, _) in keys {
-        check_database(*db)?;
+    for (slot, _) in keys {
+        check_slot(*slot)?;
     }
     // The stripe depends on the key's name within its database only, not on the keyspace number.
     let stripe = |(db, key): &(u8, &[u8])| LockStripes::stripe(*db, TreeKey::new(0, key).suffix());

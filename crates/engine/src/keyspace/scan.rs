@@ -15,7 +15,7 @@ use stdx::sync::thread;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key;
-use crate::keyspace::key::{LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey, check_database};
+use crate::keyspace::key::{LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
 use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record::{Kind, Meta};
 use crate::keyspace::stripes::{LockStripes, TxnStripes};
@@ -43,7 +43,7 @@ struct Stretch {
 impl KeyTransaction<'_> {
     /// Calls `f` with about `count` keys from a cursor on. Returns the next cursor, 0 at the end.
     pub fn scan(&mut self, db: u8, cursor: u64, count: usize, mut f: impl FnMut(&[u8], Kind)) -> Result<u64> {
-        check_database(db)?;
+        let db = self.slot(db)?;
         let space = self.keyspace.databases.space(db);
         let mut from = key::bound(space).to_vec();
         match self.keyspace.cursors.get(cursor) {
@@ -63,7 +63,7 @@ impl KeyTransaction<'_> {
 
     /// Calls `f` with all keys that begin with `prefix`.
     pub fn keys(&mut self, db: u8, prefix: &[u8], mut f: impl FnMut(&[u8], Kind)) -> Result<()> {
-        check_database(db)?;
+        let db = self.slot(db)?;
         let space = self.keyspace.databases.space(db);
         for kind in [META_SHORT, META_LONG] {
             let of_kind = [&key::bound(space)[..], &[kind]].concat();
@@ -86,7 +86,7 @@ impl KeyTransaction<'_> {
     /// Returns some key of the database, each with about the same probability.
     pub fn random_key(&mut self, db: u8) -> Result<Option<Vec<u8>>> {
         const DRAWS: usize = 100;
-        check_database(db)?;
+        let db = self.slot(db)?;
         let space = self.keyspace.databases.space(db);
         let (from, to) = (key::bound(space), key::bound(space + 1));
         for _ in 0..DRAWS {

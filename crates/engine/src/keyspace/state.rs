@@ -49,6 +49,8 @@ pub struct Keyspace {
     /// The random number of this start.
     random: u64,
     active_expire: AtomicBool,
+    /// Staged databases exist (EN-81).
+    pub(crate) is_staging: AtomicBool,
     /// Until this time nothing expires in the background, in ms since 1970.
     expire_paused_until_ms: AtomicU64,
     /// Background work of the engine's other parts, which shares the thread. It is called with a number of records.
@@ -87,6 +89,7 @@ impl Keyspace {
             background: BackgroundSignal::default(),
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
+            is_staging: AtomicBool::new(false),
             expire_paused_until_ms: AtomicU64::new(0),
             others: OnceLock::new(),
         }
@@ -106,7 +109,8 @@ impl Keyspace {
 
     /// Returns why expired keys are not removed now: turned off (`Some(None)`), or paused for so many milliseconds more.
     pub(crate) fn expire_pause(&self) -> Option<Option<u64>> {
-        if !self.active_expire.load(Ordering::Relaxed) {
+        // Nothing expires in staged databases, where a key may not be whole yet.
+        if !self.active_expire.load(Ordering::Relaxed) || self.is_staging.load(Ordering::Relaxed) {
             return Some(None);
         }
         let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());

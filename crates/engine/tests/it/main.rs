@@ -13,6 +13,7 @@ mod rename;
 mod rows;
 mod seen_rows;
 mod serializable;
+mod staging;
 mod streams;
 mod stress;
 mod strings;

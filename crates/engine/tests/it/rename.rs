@@ -3,25 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Error, Expire, KeySet, KeyTransaction, Options};
+use engine::{Error, Expire, KeySet, KeyTransaction};
 use os::{SimClock, SimFolder};
 
-use crate::support::{START_MS, World, bytes, options};
-
-/// Options with a hook that flushes the WAL after each of the first `left` mini-transactions, and then no more.
-fn flushed(left: &Arc<AtomicU64>) -> Options {
-    let left = left.clone();
-    let turn = move |pager: &pager::Pager| {
-        let more = left.load(Ordering::Relaxed);
-        if more > 0 {
-            left.store(more - 1, Ordering::Relaxed);
-            while pager.flush_once().expect("the log device works") {}
-        }
-    };
-    let mut options = options();
-    options.pager.interleave = Some(pager::InterleaveHook(Arc::new(turn)));
-    options
-}
+use crate::support::{START_MS, World, bytes, flushed};
 
 const NAMES: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"m"), (2, b"z")];
 

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::rows::Transaction;
@@ -22,6 +23,21 @@ pub fn options() -> Options {
     };
     // Small buckets, so that a few members split and join them.
     Options { pager, random: 7, level_sizes: LevelSizes { elements: 12, buckets: 4 }, ..Options::default() }
+}
+
+/// Options with a hook that flushes the WAL after each of the first `left` mini-transactions, and then no more.
+pub fn flushed(left: &Arc<AtomicU64>) -> Options {
+    let left = left.clone();
+    let turn = move |pager: &pager::Pager| {
+        let more = left.load(Ordering::Relaxed);
+        if more > 0 {
+            left.store(more - 1, Ordering::Relaxed);
+            while pager.flush_once().expect("the log device works") {}
+        }
+    };
+    let mut options = options();
+    options.pager.interleave = Some(pager::InterleaveHook(Arc::new(turn)));
+    options
 }
 
 pub struct World {
