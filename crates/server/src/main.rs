@@ -5,6 +5,7 @@ mod control;
 mod copy;
 mod exit;
 mod hooks;
+mod import;
 mod log;
 mod machine;
 mod memory;
@@ -38,6 +39,10 @@ Usage:
                                                  --renew brings the WAL of an earlier copy up to date
   beluga restore --from COPY --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z]
                                                  create a data folder from a copy, as of the end of its WAL or earlier
+  beluga import FILE.rdb [--into DIR] [--replace]
+                                                 load the keys and functions of an RDB file of Redis into DIR (the setting
+                                                 data), with or without a running server: all of them or none. The databases
+                                                 of the file must be empty; --replace replaces them
   beluga settings                                list every setting with its value, source and description
   beluga counters                                list the counters that /metrics shows
 
@@ -74,9 +79,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ["check", folder] => copy::check(&load(arguments)?, folder),
         ["backup"] => copy::backup(&load(arguments)?, arguments),
         ["restore"] => copy::restore(&load(arguments)?, arguments),
+        ["import", file] => import::run(load(arguments)?, arguments, file),
         ["settings"] if arguments.has("markdown") => print(&settings::print::markdown()),
         ["settings"] => print(&settings::print::effective(&load(arguments)?)),
         ["counters"] => print(&metrics::markdown()),
+        ["import"] => Err(Failure::new(Exit::Usage, "import: a file is missing; usage: beluga import FILE.rdb")),
         ["check"] => Err(Failure::new(Exit::Usage, "check: a folder is missing; usage: beluga check DIR")),
         [command @ ("backup" | "restore"), extra, ..] => Err(Failure::new(
             Exit::Usage,
@@ -84,7 +91,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "{command}: unexpected argument '{extra}'; name the folders with --from and --to, see beluga --help"
             ),
         )),
-        [command @ ("serve" | "check" | "settings" | "counters"), .., extra] => {
+        [command @ ("serve" | "check" | "import" | "settings" | "counters"), .., extra] => {
             Err(Failure::new(Exit::Usage, format!("{command}: unexpected argument '{extra}'; see beluga --help")))
         }
         [word, ..] => Err(Failure::new(Exit::Usage, format!("unknown command '{word}'; see beluga --help"))),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use door_redis::{Host, RedisDoor, Refused};
 use engine::{Account, DEFAULT_ACCOUNT, Engine};
+use os::RealClock;
 
 use crate::log;
 use crate::settings::value::OFF;
@@ -159,6 +160,16 @@ pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error
 /// Returns whether anybody can log in as `default` without a password.
 pub fn is_open(engine: &Engine) -> bool {
     engine.accounts().get(DEFAULT_ACCOUNT).is_none_or(|account| account.enabled && account.nopass)
+}
+
+/// Creates the door, which has no connections yet.
+pub fn door(settings: &Arc<Settings>, engine: &Arc<Engine>) -> RedisDoor {
+    let port = settings.number(Name::RedisPort) as u16;
+    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
+    let options = door_redis::Options { port, ..door_redis::Options::default() };
+    let door = RedisDoor::new(engine.clone(), Arc::new(RealClock::new()), host, &options);
+    tune(&door, settings);
+    door
 }
 
 /// Applies the current settings to the door, at the start and after each change.

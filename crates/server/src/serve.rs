@@ -22,11 +22,12 @@ use crate::control;
 use crate::copy;
 use crate::exit::{Exit, Failure, say};
 use crate::hooks::{self, Parts};
+use crate::import;
 use crate::log::{self, Throttle};
 use crate::memory::{self, Shares};
 use crate::metrics::Sources;
 use crate::metrics::door::MetricsDoor;
-use crate::redis::{self, ServerHost};
+use crate::redis;
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings, list};
 use crate::store::{self, Until};
@@ -80,10 +81,14 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
             return Err(failure);
         }
     };
-    let copied = engine.clone();
-    let control = control::listen(&path, Box::new(move |request, tell| copy::serve(&copied, request, tell)));
-    let control =
-        control.map_err(|e| log::warn("no control socket: backup needs the server to be stopped", &[("error", &e)]));
+    let (copied, door) = (engine.clone(), redis.clone());
+    let serve = move |request: &str, tell: &mut dyn FnMut(&str)| match import::Request::parse(request) {
+        Some(request) => request.serve(&door, tell).map_err(|failure| failure.message),
+        None => copy::serve(&copied, request, tell),
+    };
+    let control = control::listen(&path, Box::new(serve));
+    let control = control
+        .map_err(|e| log::warn("no control socket: backup and import need the server to be stopped", &[("error", &e)]));
     follow_changes(&settings);
     let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
     stdx::memory::set_headroom(shares.request_bytes() + of_statements);
@@ -376,11 +381,7 @@ fn redis_door(
         let set = redis::set_password(engine, &password);
         set.map_err(|e| Failure::new(Exit::Io, format!("redis_password: {e}")))?;
     }
-    let port = settings.number(Name::RedisPort) as u16;
-    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
-    let options = door_redis::Options { port, ..door_redis::Options::default() };
-    let door = Arc::new(RedisDoor::new(engine.clone(), Arc::new(RealClock::new()), host, &options));
-    redis::tune(&door, settings);
+    let door = Arc::new(redis::door(settings, engine));
     door.attach(pool);
     let tuned = Arc::downgrade(&door);
     settings.on_change(Box::new(move |_, settings| {
@@ -388,6 +389,7 @@ fn redis_door(
             redis::tune(&door, settings);
         }
     }));
+    let port = settings.number(Name::RedisPort) as u16;
     if port != 0 {
         listen_redis(settings, engine, pool, &door, ("redis_port", port), None, doors)?;
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use engine::{Build, End, Entry, Expire, KeyTransaction, Kind, event_class};
+use engine::{Build, End, Entry, Expire, KeyTransaction, Kind, PackLimits, event_class};
 use rdb::{Event, Intset, Listpack, Source, types};
 use stdx::memory;
 
@@ -13,9 +13,10 @@ use crate::commands::dump::stream::{StreamCheck, store_stream, write_stream};
 use crate::errors;
 use crate::float;
 use crate::number;
+use crate::parameters::encoding_limits::EncodingLimits;
 
-mod payload;
-mod stream;
+pub(crate) mod payload;
+pub(crate) mod stream;
 
 pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     let Some(entry) = txn.get(call.db, call.args[1])? else {
@@ -252,7 +253,7 @@ pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Resul
     match result {
         Ok(()) => call.reply.ok(),
         Err(NotRestored::Engine(error)) => return Err(error),
-        Err(NotRestored::Format) => call.reply.error("ERR Bad data format"),
+        Err(NotRestored::Format(_)) => call.reply.error("ERR Bad data format"),
     }
     Ok(())
 }
@@ -320,7 +321,7 @@ fn store_list(txn: &mut KeyTransaction<'_>, call: &Call<'_>, number: u8, value: 
         pushed.map(drop)
     };
     rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), NotRestored> {
-        let Event::Item(item) = event else { return Err(NotRestored::Format) };
+        let Event::Item(item) = event else { return NotRestored::format("no part of a list") };
         spans.push(batch.len()..batch.len() + item.len());
         batch.extend_from_slice(item);
         if batch.len() >= BATCH_BYTES {
@@ -345,33 +346,44 @@ fn read_value<'k, 'p>(
     let (mut string, mut build, mut stream) = (Vec::new(), None, StreamCheck::default());
     let mut source = Source::of_bytes(value);
     let kind = rdb::read_value(&mut source, number, &mut |event| -> Result<(), NotRestored> {
-        let (kind, limits, member, value): (_, _, _, &[u8]) = match &event {
-            Event::String(bytes) => {
-                string.extend_from_slice(bytes);
-                return Ok(());
-            }
-            Event::Item(_) => return Ok(()),
-            Event::Field(field, value, None) => (Kind::Hash, call.limits.hash(), *field, value),
-            Event::Member(member) => (Kind::Set, call.limits.set_of(), *member, &[]),
-            Event::Scored(member, score) => (Kind::ZSet, call.limits.zset(), *member, &score.to_le_bytes()),
-            Event::Stream(event) => return stream.take(event),
-            Event::Field(_, _, Some(_)) => return Err(NotRestored::Format),
-        };
-        let build: &mut Build<'_> = match &mut build {
-            Some(build) => build,
-            none => none.insert(begin(kind, limits)?),
-        };
-        // A member that stands twice would be one.
-        match build.put(member, value)? {
-            true => Ok(()),
-            false => Err(NotRestored::Format),
+        match &event {
+            Event::String(bytes) => string.extend_from_slice(bytes),
+            Event::Item(_) => {}
+            Event::Stream(event) => stream.take(event)?,
+            _ => build_element(&mut build, &event, call.limits, begin)?,
         }
+        Ok(())
     })?;
     stream.end()?;
     match build {
-        _ if !source.is_at_end() => Err(NotRestored::Format),
+        _ if !source.is_at_end() => NotRestored::format("bytes behind the value"),
         Some(build) => Ok(Restored::Built(build)),
         None if kind == rdb::Kind::String => Ok(Restored::String(string)),
         None => Ok(Restored::Checked(kind, number, value)),
+    }
+}
+
+/// Adds an element of a hash, a set or a sorted set to its collection, which begins with the first of them.
+pub(crate) fn build_element<'k>(
+    build: &mut Option<Build<'k>>,
+    event: &Event<'_>,
+    limits: &EncodingLimits,
+    begin: impl FnOnce(Kind, PackLimits) -> Result<Build<'k>, engine::Error>,
+) -> Result<(), NotRestored> {
+    let (kind, limits, member, value): (_, _, _, &[u8]) = match event {
+        Event::Field(field, value, None) => (Kind::Hash, limits.hash(), *field, value),
+        Event::Member(member) => (Kind::Set, limits.set_of(), *member, &[]),
+        Event::Scored(member, score) => (Kind::ZSet, limits.zset(), *member, &score.to_le_bytes()),
+        Event::Field(_, _, Some(_)) => return NotRestored::format("fields that expire are not supported"),
+        Event::String(_) | Event::Item(_) | Event::Stream(_) => return NotRestored::format("no part of a collection"),
+    };
+    let build = match build {
+        Some(build) => build,
+        none => none.insert(begin(kind, limits)?),
+    };
+    // A member that stands twice would be one.
+    match build.put(member, value)? {
+        true => Ok(()),
+        false => NotRestored::format("a collection has a member twice"),
     }
 }

@@ -21,6 +21,8 @@ const OPTIONS: &[(&str, bool)] = &[
     ("until-lsn", true),
     ("until-time", true),
     ("renew", false),
+    ("into", true),
+    ("replace", false),
     ("markdown", false),
     ("help", false),
     ("version", false),

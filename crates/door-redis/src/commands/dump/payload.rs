@@ -47,9 +47,10 @@ impl Payload {
 }
 
 /// Why a payload is not stored.
-pub(super) enum NotRestored {
+pub(crate) enum NotRestored {
     Engine(engine::Error),
-    Format,
+    /// The rule that is broken.
+    Format(String),
 }
 
 impl From<engine::Error> for NotRestored {
@@ -59,7 +60,13 @@ impl From<engine::Error> for NotRestored {
 }
 
 impl From<rdb::Error> for NotRestored {
-    fn from(_: rdb::Error) -> NotRestored {
-        NotRestored::Format
+    fn from(error: rdb::Error) -> NotRestored {
+        NotRestored::Format(error.to_string())
+    }
+}
+
+impl NotRestored {
+    pub(crate) fn format<T>(rule: &str) -> Result<T, NotRestored> {
+        Err(NotRestored::Format(rule.to_owned()))
     }
 }

@@ -13,7 +13,7 @@ fn to_rdb(id: StreamId) -> rdb::StreamId {
     rdb::StreamId { ms: id.ms, seq: id.seq }
 }
 
-fn from_rdb(id: rdb::StreamId) -> StreamId {
+pub(crate) fn from_rdb(id: rdb::StreamId) -> StreamId {
     StreamId::new(id.ms, id.seq)
 }
 
@@ -92,7 +92,7 @@ fn write_group(
 
 /// A group of a payload. Consumers are numbered in their order.
 #[derive(Default)]
-struct GroupPart {
+pub(crate) struct GroupPart {
     name: Vec<u8>,
     last_id: StreamId,
     entries_read: Option<u64>,
@@ -108,18 +108,18 @@ struct PendingPart {
 
 /// Collects the groups of a payload, one after the other, and sees whether they are whole: names are unique, and each pending entry has one consumer.
 #[derive(Default)]
-struct Groups {
+pub(crate) struct Groups {
     names: HashSet<Vec<u8>>,
     open: Option<GroupPart>,
 }
 
 impl Groups {
     /// Adds a part. Returns the group before if it is complete.
-    fn take(&mut self, event: &StreamEvent<'_>) -> Result<Option<GroupPart>, NotRestored> {
+    pub(crate) fn take(&mut self, event: &StreamEvent<'_>) -> Result<Option<GroupPart>, NotRestored> {
         if let StreamEvent::Group { name, last_id, entries_read } = event {
             let before = self.end()?;
             if !self.names.insert(name.to_vec()) {
-                return Err(NotRestored::Format);
+                return NotRestored::format("a stream has two groups of one name");
             }
             let (name, last_id) = (name.to_vec(), from_rdb(*last_id));
             self.open = Some(GroupPart { name, last_id, entries_read: *entries_read, ..GroupPart::default() });
@@ -130,9 +130,11 @@ impl Groups {
     }
 
     /// Returns the last group.
-    fn end(&mut self) -> Result<Option<GroupPart>, NotRestored> {
+    pub(crate) fn end(&mut self) -> Result<Option<GroupPart>, NotRestored> {
         match self.open.take() {
-            Some(group) if group.pending.values().any(|item| item.consumer.is_none()) => Err(NotRestored::Format),
+            Some(group) if group.pending.values().any(|item| item.consumer.is_none()) => {
+                NotRestored::format("a pending entry of a stream has no consumer")
+            }
             group => Ok(group),
         }
     }
@@ -151,7 +153,7 @@ impl GroupPart {
                 }
                 let item = PendingPart { time_ms: *time_ms, deliveries: *deliveries, consumer: None };
                 if self.pending.insert(from_rdb(*id), item).is_some() {
-                    return Err(NotRestored::Format);
+                    return NotRestored::format("an entry of a stream is pending twice");
                 }
             }
             StreamEvent::Consumer { name, seen_time_ms, active_time_ms } => {
@@ -160,9 +162,11 @@ impl GroupPart {
             }
             StreamEvent::ConsumerPending(id) => {
                 let owner = self.consumers.len().checked_sub(1);
-                let item = self.pending.get_mut(&from_rdb(*id)).ok_or(NotRestored::Format)?;
+                let Some(item) = self.pending.get_mut(&from_rdb(*id)) else {
+                    return NotRestored::format("a consumer has an entry that its group has not");
+                };
                 if std::mem::replace(&mut item.consumer, owner).is_some() {
-                    return Err(NotRestored::Format);
+                    return NotRestored::format("two consumers have one pending entry");
                 }
             }
             StreamEvent::Entry(..) | StreamEvent::State(_) | StreamEvent::Group { .. } => {}
@@ -170,10 +174,13 @@ impl GroupPart {
         Ok(())
     }
 
-    /// Returns whether a consumer has the name of another one.
-    fn has_twins(&self) -> bool {
+    /// Checks that no consumer has the name of another one.
+    pub(crate) fn check_names(&self) -> Result<(), NotRestored> {
         let mut names = HashSet::new();
-        !self.consumers.iter().all(|(name, ..)| names.insert(name))
+        match self.consumers.iter().all(|(name, ..)| names.insert(name)) {
+            true => Ok(()),
+            false => NotRestored::format("a group has two consumers of one name"),
+        }
     }
 }
 
@@ -195,8 +202,8 @@ impl StreamCheck {
 
     fn whole(group: Option<GroupPart>) -> Result<(), NotRestored> {
         match group {
-            Some(group) if group.has_twins() => Err(NotRestored::Format),
-            _ => Ok(()),
+            Some(group) => group.check_names(),
+            None => Ok(()),
         }
     }
 }
@@ -211,17 +218,13 @@ pub(super) fn store_stream(
     let mut stream = txn.new_stream(call.db, call.args[1])?;
     let mut groups = Groups::default();
     rdb::read_value(&mut Source::of_bytes(value), number, &mut |event| -> Result<(), NotRestored> {
-        let rdb::Event::Stream(event) = event else { return Err(NotRestored::Format) };
+        let rdb::Event::Stream(event) = event else { return NotRestored::format("no part of a stream") };
         match &event {
             StreamEvent::Entry(id, items) => {
                 let fields: Vec<(&[u8], &[u8])> = items.chunks_exact(2).map(|pair| (&*pair[0], &*pair[1])).collect();
                 txn.append_entry(&mut stream, from_rdb(*id), &fields, limits)?;
             }
-            StreamEvent::State(StreamState { last_id, max_deleted_id, entries_added, .. }) => {
-                stream.set_last_id(from_rdb(*last_id));
-                stream.set_max_deleted_id(from_rdb(*max_deleted_id));
-                stream.set_entries_added(*entries_added);
-            }
+            StreamEvent::State(state) => set_state(&mut stream, state),
             _ => {
                 if let Some(group) = groups.take(&event)? {
                     store_group(txn, &mut stream, group)?;
@@ -236,11 +239,21 @@ pub(super) fn store_stream(
     Ok(txn.store_stream(stream)?)
 }
 
-fn store_group<'k>(txn: &mut KeyTransaction<'k>, stream: &mut Stream<'k>, part: GroupPart) -> Result<(), NotRestored> {
+pub(crate) fn set_state(stream: &mut Stream<'_>, state: &StreamState) {
+    stream.set_last_id(from_rdb(state.last_id));
+    stream.set_max_deleted_id(from_rdb(state.max_deleted_id));
+    stream.set_entries_added(state.entries_added);
+}
+
+pub(crate) fn store_group<'k>(
+    txn: &mut KeyTransaction<'k>,
+    stream: &mut Stream<'k>,
+    part: GroupPart,
+) -> Result<(), NotRestored> {
     const BATCH: usize = 256;
     let read = part.entries_read.and_then(|read| i64::try_from(read).ok()).unwrap_or(-1);
     txn.create_group(stream, &part.name, part.last_id, read)?;
-    let mut group = txn.group(stream, &part.name)?.ok_or(NotRestored::Format)?;
+    let Some(mut group) = txn.group(stream, &part.name)? else { return NotRestored::format("a group is missing") };
     let mut consumers: Vec<Consumer> = Vec::new();
     for (name, seen_ms, active_ms) in &part.consumers {
         let mut consumer = txn.create_consumer(stream, &mut group, name)?;
