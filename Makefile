@@ -23,6 +23,7 @@ bench: ## compare with redis-server, gRPC and MariaDB on this machine, through t
 	@scripts/cargo.sh run --release --package bench --features grpc -- all $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- xrpc --out docs/bench $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- clients --out docs/bench $(ARGS)
+	@scripts/cargo.sh run --release --package bench --features grpc -- types --out docs/bench $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- postgres --out docs/bench $(ARGS)
 
 soak: ## hours of crash, differential and simulation tests; SOAK_MINUTES=60 by default

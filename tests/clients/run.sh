@@ -38,6 +38,22 @@ tpch() {
     return $status
 }
 
+# Commands of the bench's table for a moment each, through both of its clients: an error reply fails it.
+bench_types() {
+    if ! command -v redis-benchmark >/dev/null; then
+        echo "skipped: no redis-benchmark"
+        echo "0 passed, 0 failed, 1 skipped"
+        return 0
+    fi
+    cargo build -q -p bench &&
+        target/debug/bench types --quick --seconds 0.02 --clients -P,one-by-one --only LPOP,LRANGE_100,ZPOPMIN,XREADGROUP,EVAL,PUBLISH,GEOSEARCH \
+            --sides beluga,redis-always --beluga "$SERVER_UNDER_TEST" >target/clients/bench_types.log 2>&1
+    local status=$?
+    grep -e '^bench: ' -e ' x ' target/clients/bench_types.log
+    echo "$(grep -c '^types: round' target/clients/bench_types.log) passed, $((status != 0)) failed"
+    return $status
+}
+
 suite() {
     echo "-- $1"
     case "$1" in
@@ -165,6 +181,7 @@ suite() {
     postgres_sessions) "$python" $here/python/postgres_sessions.py ;;
     sysbench) "$python" $here/python/sysbench.py ;;
     tpch) tpch ;;
+    bench_types) bench_types ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
 }
@@ -186,7 +203,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages dump redis_import older_folders blocking queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages dump redis_import older_folders blocking queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -2,7 +2,7 @@
 //!
 //! Servers take turns in an order that alternates; a figure is the median over the rounds. Redis has its log on disk before it answers a SET, as Beluga has.
 
-mod redis_benchmark;
+pub mod redis_benchmark;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,6 +42,11 @@ impl Operation {
 
     fn name(self) -> &'static str {
         ["PING", "GET", "SET"][self as usize]
+    }
+
+    /// redis-benchmark's name for it.
+    fn test(self) -> &'static str {
+        ["ping_mbulk", "get", "set"][self as usize]
     }
 
     fn traffic(self) -> Traffic {
@@ -122,7 +127,7 @@ pub fn run(setup: &Setup, options: &ClientsOptions) -> io::Result<bool> {
     Ok(missing.is_empty() && rows.iter().all(|row| row.ours.errors + row.theirs.errors == 0.0))
 }
 
-fn is_there(program: PathBuf) -> bool {
+pub fn is_there(program: PathBuf) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
@@ -221,7 +226,7 @@ impl ClientCase {
         }
         let load = redis_benchmark::Load {
             program: redis_benchmark::program(&setup.place.redis),
-            operation: self.operation.name(),
+            operation: vec!["-t", self.operation.test()],
             connections: self.connections,
             pipeline: self.pipeline,
             threads: effort.threads.min(self.connections),
@@ -230,7 +235,7 @@ impl ClientCase {
         };
         let requests = match self.requests.get(&server.side) {
             Some(requests) => *requests,
-            None => load.requests_for(server, effort.turn)?,
+            None => load.requests_for(server, effort.turn, |_| Ok(()))?,
         };
         self.requests.insert(server.side, requests);
         load.measure(server, requests)

@@ -59,7 +59,17 @@ pub struct Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
     Ping,
-    Keys { sets: u32, gets: u32, set_pattern: Pattern, get_pattern: Pattern },
+    Keys {
+        sets: u32,
+        gets: u32,
+        set_pattern: Pattern,
+        get_pattern: Pattern,
+    },
+    /// One command again and again; each `__rand_int__` in its words becomes a key number of twelve digits, as in redis-benchmark.
+    Command {
+        words: &'static [&'static str],
+        pattern: Pattern,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +138,11 @@ impl Traffic {
 pub fn run(shape: &Shape, ready: impl FnOnce()) -> io::Result<Report> {
     machine::allow_open_files(shape.connections as u64 + 100)?;
     let mut random = Prng::new(shape.seed);
-    let requests = Arc::new(Requests::new(&shape.prefix, shape.value_bytes, shape.random_data, &mut random));
+    let mut requests = Requests::new(&shape.prefix, shape.value_bytes, shape.random_data, &mut random);
+    if let Traffic::Command { words, .. } = shape.traffic {
+        requests.template = request::Template::new(words);
+    }
+    let requests = Arc::new(requests);
     let mut streams: Vec<Vec<(usize, TcpStream)>> = (0..shape.threads).map(|_| Vec::new()).collect();
     for index in 0..shape.connections {
         streams[index % shape.threads].push((index, connect(shape)?));

@@ -20,6 +20,7 @@ mod svg;
 mod table;
 mod tpcc;
 mod tpch;
+mod types;
 mod xrpc;
 
 use std::io;
@@ -42,6 +43,7 @@ const INDEX: &str = "\
 - [TPC-H's queries beside PostgreSQL](tpch-postgres.md) (`bench -- tpch --sides beluga-pg,postgresql --page tpch-postgres`).
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
 - [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through other people's clients (`bench -- clients`).
+- [Redis' data types, command by command](redis-types.md): redis-benchmark's default list and more beside Redis (`bench -- types`).
 
 All pages, the CSV files and the plots here are written by `make bench` and those commands; the commands in tpcc.md, tpch.md and sysbench.md name the rounds that they were run with. Each page describes its method; the program is [bench](../../crates/bench/README.md).
 ";
@@ -81,6 +83,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Tpch { setup, options } => return tpch::run(&setup, &options),
         Command::Postgres { setup, options } => return postgres::run(&setup, &options),
         Command::Clients { setup, options } => return clients::run(&setup, &options),
+        Command::Types { setup, options } => return types::run(&setup, &options),
         Command::Xrpc { setup, options } => return xrpc::run(&setup, &options),
         Command::Peer { kind, port } => return xrpc::peer::serve(kind, port),
         Command::All { setup, options } => {

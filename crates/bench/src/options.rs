@@ -18,6 +18,7 @@ use crate::setup::Setup;
 use crate::sql;
 use crate::tpcc;
 use crate::tpch;
+use crate::types;
 use crate::xrpc;
 
 pub const HELP: &str = "\
@@ -31,6 +32,7 @@ bench xrpc      XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB, up
 bench tpch      TPC-H's 22 queries against Beluga and MariaDB, answers compared
 bench postgres  pgbench, bulk statements and idle connections against Beluga's PostgreSQL door and PostgreSQL
 bench clients   redis-benchmark, single replies and sysbench against Beluga, Redis and MariaDB
+bench types     redis-benchmark's default list and commands of larger types against Beluga and Redis
 bench all       goals and orca, results to docs/bench
 
 bench load:
@@ -83,6 +85,11 @@ bench clients, besides --quick, --rounds, --seconds, --out, --folder, --beluga, 
       --levels A,B      connections and pipeline, 1x1,50x1,50x16     --threads N  of the Redis clients, 1
       --sysbench-threads A,B  64                --rows N    of each of 4 tables, 100000        --memory N  MiB for SQL, 1024
 
+bench types, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --redis:
+      --only A,B        commands whose name contains one of these    --clients A,B  clients likewise
+      --sides A,B       of beluga, redis-always, redis-everysec      --threads N  of the clients, 1
+      --note TEXT       a remark for the head of the page, such as what else ran on the machine
+
 bench postgres, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --memory:
       --scale N         of pgbench, 10         --clients A,B  1,64
       --rows N          of bulk statements, 100000                  --idle N  connections, 1000
@@ -105,6 +112,7 @@ pub enum Command {
     Tpch { setup: Setup, options: tpch::TpchOptions },
     Postgres { setup: Setup, options: postgres::PostgresOptions },
     Clients { setup: Setup, options: clients::ClientsOptions },
+    Types { setup: Setup, options: types::TypesOptions },
     Xrpc { setup: Setup, options: xrpc::XrpcOptions },
     Peer { kind: xrpc::peer::PeerKind, port: u16 },
     All { setup: Setup, options: orca::OrcaOptions },
@@ -127,6 +135,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("xrpc") => xrpc(&mut parser),
             Some("postgres") => postgres(&mut parser),
             Some("clients") => clients(&mut parser),
+            Some("types") => types(&mut parser),
             Some("peer") => peer(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
@@ -437,6 +446,34 @@ fn clients(parser: &mut Parser) -> Result<Command> {
     Ok(Command::Clients { setup, options })
 }
 
+fn types(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut only, mut clients, mut note) = (Vec::new(), Vec::new(), None);
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("quick") => given.quick = true,
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("threads") => given.threads = Some(positive(parser)?),
+            Arg::Long("only") => only = list(parser, |word| Some(word.to_string()))?,
+            Arg::Long("clients") => clients = list(parser, |word| Some(word.to_string()))?,
+            Arg::Long("note") => note = Some(word(parser)?),
+            Arg::Long("sides") => given.sides = Some(list(parser, Side::from_name)?),
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            Arg::Long("redis") => given.redis = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    given.threads = given.threads.or(Some(1));
+    given.rounds = given.rounds.or(Some(if given.quick { 1 } else { 3 }));
+    given.turn = given.turn.or(Some(Duration::from_millis(if given.quick { 50 } else { 1000 })));
+    let setup = given.setup("types")?;
+    let options = types::TypesOptions { effort: setup.effort, only, clients, note };
+    Ok(Command::Types { setup, options })
+}
+
 fn peer(parser: &mut Parser) -> Result<Command> {
     let kind = word_of(parser)?;
     let kind = xrpc::peer::PeerKind::from_name(&kind).ok_or(format!("there is no peer {kind:?}"))?;
@@ -599,6 +636,8 @@ mod tests {
             "xrpc --parts all",
             "xrpc --levels 0",
             "xrpc --levels 5000",
+            "types --sides mariadb",
+            "types --rounds 0",
             "clients --levels 50",
             "clients --levels 0x1",
             "peer",

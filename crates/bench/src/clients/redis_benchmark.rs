@@ -16,7 +16,8 @@ pub fn program(redis_server: &Path) -> PathBuf {
 
 pub struct Load {
     pub program: PathBuf,
-    pub operation: &'static str,
+    /// Its last arguments: `-t` and a test's name, or the words of a command.
+    pub operation: Vec<&'static str>,
     pub connections: usize,
     pub pipeline: usize,
     pub threads: usize,
@@ -37,10 +38,16 @@ const FIRST_REQUESTS: u64 = 5_000;
 const SETTLE_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Load {
-    /// Requests that take about `turn`, found by runs that grow.
-    pub fn requests_for(&self, server: &Server, turn: Duration) -> io::Result<u64> {
+    /// Requests that take about `turn`, found by runs that grow; `prepare` is called before each with its number of requests.
+    pub fn requests_for(
+        &self,
+        server: &Server,
+        turn: Duration,
+        prepare: impl Fn(u64) -> io::Result<()>,
+    ) -> io::Result<u64> {
         let mut requests = FIRST_REQUESTS;
         loop {
+            prepare(requests)?;
             let told = self.run(server, requests)?;
             let wanted = (told.per_second * turn.as_secs_f64()).max(1.0);
             if requests as f64 >= wanted / 8.0 {
@@ -74,8 +81,6 @@ impl Load {
     fn run(&self, server: &Server, requests: u64) -> io::Result<BenchmarkResult> {
         let mut command = Command::new(&self.program);
         command.args(["-h", &server.address.ip().to_string(), "-p", &server.address.port().to_string(), "--csv"]);
-        let test = if self.operation == "PING" { "ping_mbulk".into() } else { self.operation.to_lowercase() };
-        command.args(["-t", &test]);
         for (option, value) in [
             ("-c", self.connections as u64),
             ("-P", self.pipeline as u64),
@@ -88,6 +93,7 @@ impl Load {
         if self.threads > 1 {
             command.args(["--threads", &self.threads.to_string()]);
         }
+        command.args(&self.operation);
         let output = command.stdin(Stdio::null()).output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         let told = if output.status.success() && !said.contains("Error from server") { parse(&said) } else { None };

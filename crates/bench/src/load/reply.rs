@@ -10,7 +10,11 @@ pub enum Reply<'a> {
     Error(&'a [u8]),
     Integer,
     Null,
-    Value { bytes: usize },
+    Value {
+        bytes: usize,
+    },
+    /// An array with all its elements, empty or not, or the null array.
+    Array,
 }
 
 /// The stream is not the RESP2 that this generator requests. No byte after this point can be trusted.
@@ -22,6 +26,34 @@ pub struct Parser {
     /// A line of which only the beginning has arrived.
     cut: Vec<u8>,
     value: Option<Value>,
+    array: OpenArray,
+}
+
+/// An array of which elements are outstanding, those of arrays in it included; 0 outside of arrays.
+#[derive(Default)]
+struct OpenArray {
+    left: u64,
+}
+
+impl OpenArray {
+    /// Hands on a reply that stands alone, or the array that the reply completes.
+    fn close(&mut self, reply: Reply<'_>, each: &mut impl FnMut(Reply<'_>)) {
+        match self.left {
+            0 => each(reply),
+            1 => {
+                self.left = 0;
+                each(Reply::Array);
+            }
+            _ => self.left -= 1,
+        }
+    }
+
+    fn open(&mut self, elements: u64, each: &mut impl FnMut(Reply<'_>)) {
+        match elements {
+            0 => self.close(Reply::Array, each),
+            _ => self.left = self.left.saturating_sub(1) + elements,
+        }
+    }
 }
 
 struct Value {
@@ -45,7 +77,7 @@ impl Parser {
                     if last != b'\n' {
                         return Err(Malformed("a value is longer than its length says".into()));
                     }
-                    each(Reply::Value { bytes: value.bytes });
+                    self.array.close(Reply::Value { bytes: value.bytes }, &mut each);
                     self.value = None;
                 }
                 continue;
@@ -58,10 +90,10 @@ impl Parser {
                 return Ok(());
             };
             if self.cut.is_empty() {
-                self.value = line(&piece[..end], &mut each)?;
+                self.value = line(&piece[..end], &mut self.array, &mut each)?;
             } else {
                 self.cut.extend_from_slice(&piece[..end]);
-                self.value = line(&self.cut, &mut each)?;
+                self.value = line(&self.cut, &mut self.array, &mut each)?;
                 self.cut.clear();
             }
             piece = &piece[end + 1..];
@@ -71,19 +103,22 @@ impl Parser {
 }
 
 /// One line without its LF: a whole reply, or the head of a value.
-fn line(line: &[u8], each: &mut impl FnMut(Reply<'_>)) -> Result<Option<Value>, Malformed> {
+fn line(line: &[u8], array: &mut OpenArray, each: &mut impl FnMut(Reply<'_>)) -> Result<Option<Value>, Malformed> {
     let malformed = || Malformed(format!("unexpected line {:?}", String::from_utf8_lossy(&line[..line.len().min(80)])));
     let Some((kind, rest)) = line.strip_suffix(b"\r").and_then(|line| line.split_first()) else {
         return Err(malformed());
     };
+    let number =
+        || std::str::from_utf8(rest).ok().and_then(|digits| digits.parse::<usize>().ok()).ok_or_else(malformed);
     match kind {
-        b'+' => each(Reply::Status(rest)),
-        b'-' => each(Reply::Error(rest)),
-        b':' => each(Reply::Integer),
-        b'$' if rest == b"-1" => each(Reply::Null),
+        b'+' => array.close(Reply::Status(rest), each),
+        b'-' => array.close(Reply::Error(rest), each),
+        b':' => array.close(Reply::Integer, each),
+        b'$' if rest == b"-1" => array.close(Reply::Null, each),
+        b'*' if rest == b"-1" => array.close(Reply::Array, each),
+        b'*' => array.open(number()? as u64, each),
         b'$' => {
-            let bytes = std::str::from_utf8(rest).ok().and_then(|digits| digits.parse::<usize>().ok());
-            let bytes = bytes.ok_or_else(malformed)?;
+            let bytes = number()?;
             return Ok(Some(Value { bytes, left: bytes + 2 }));
         }
         _ => return Err(malformed()),

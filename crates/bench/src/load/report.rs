@@ -10,19 +10,20 @@ pub enum Kind {
     Set = 0,
     Get = 1,
     Ping = 2,
+    Command = 3,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Set, Kind::Get, Kind::Ping];
+    pub const ALL: [Kind; 4] = [Kind::Set, Kind::Get, Kind::Ping, Kind::Command];
 
     pub fn name(self) -> &'static str {
-        ["SET", "GET", "PING"][self as usize]
+        ["SET", "GET", "PING", "command"][self as usize]
     }
 }
 
 pub struct Report {
     /// Answered requests by kind, in nanoseconds; errors excluded.
-    latencies: [Histogram<u64>; 3],
+    latencies: [Histogram<u64>; Kind::ALL.len()],
     pub hits: u64,
     pub misses: u64,
     pub bytes_sent: u64,
@@ -45,7 +46,7 @@ impl Report {
         // Two significant figures: 64 KiB a histogram, of which a run touches a few cache lines.
         let histogram = || Histogram::new_with_bounds(1, LATENCY_MAX.as_nanos() as u64, 2).expect("constant bounds");
         Report {
-            latencies: [histogram(), histogram(), histogram()],
+            latencies: std::array::from_fn(|_| histogram()),
             hits: 0,
             misses: 0,
             bytes_sent: 0,
@@ -126,7 +127,7 @@ impl Report {
     /// The report as `bench load` prints it.
     pub fn text(&self) -> String {
         let milliseconds = |ns: u64| ns as f64 / 1e6;
-        let mut out = format!("{:<6}{:>12}{:>14}", "", "requests", "requests/s");
+        let mut out = format!("{:<8}{:>12}{:>14}", "", "requests", "requests/s");
         for name in ["mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms"] {
             out += &format!("{name:>10}");
         }
@@ -135,7 +136,7 @@ impl Report {
         let rows = Kind::ALL.iter().map(|kind| (kind.name(), self.latency(*kind))).chain([("all", &total)]);
         for (name, histogram) in rows.filter(|(_, histogram)| !histogram.is_empty()) {
             let per_second = histogram.len() as f64 / self.elapsed.as_secs_f64().max(1e-9);
-            out += &format!("{name:<6}{:>12}{per_second:>14.0}{:>10.3}", histogram.len(), histogram.mean() / 1e6);
+            out += &format!("{name:<8}{:>12}{per_second:>14.0}{:>10.3}", histogram.len(), histogram.mean() / 1e6);
             for quantile in [0.5, 0.99, 0.999] {
                 out += &format!("{:>10.3}", milliseconds(histogram.value_at_quantile(quantile)));
             }

@@ -16,6 +16,38 @@ pub struct Requests {
     /// Values are windows into this pool; with random data they begin anywhere in it.
     pool: Vec<u8>,
     starts: u64,
+    /// The command of `Traffic::Command`.
+    pub template: Template,
+}
+
+/// A command whose numbers are filled in.
+#[derive(Default)]
+pub struct Template {
+    bytes: Vec<u8>,
+    /// Where the digits of each number begin.
+    numbers: Vec<usize>,
+}
+
+const PLACEHOLDER: &str = "__rand_int__";
+
+impl Template {
+    pub fn new(words: &[&str]) -> Template {
+        let bytes = command(words);
+        let is_number = |at: &usize| bytes[*at..].starts_with(PLACEHOLDER.as_bytes());
+        let numbers = (0..bytes.len()).filter(is_number).collect();
+        Template { bytes, numbers }
+    }
+
+    /// Appends the command, with the next number at each place.
+    pub fn write(&self, out: &mut Vec<u8>, mut number: impl FnMut() -> u64) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        for at in &self.numbers {
+            let mut buffer = [b'0'; DIGITS_MAX];
+            decimal(&mut buffer, number());
+            out[start + at..][..PLACEHOLDER.len()].copy_from_slice(&buffer[DIGITS_MAX - PLACEHOLDER.len()..]);
+        }
+    }
 }
 
 pub const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
@@ -38,6 +70,7 @@ impl Requests {
             value_bytes,
             pool,
             starts: extra as u64 + 1,
+            template: Template::default(),
         }
     }
 

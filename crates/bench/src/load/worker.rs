@@ -312,6 +312,7 @@ impl Connection {
         let walk = |pattern| Walk::new(pattern, shape.keys, index as u64, shape.connections as u64);
         let (set_pattern, get_pattern) = match shape.traffic {
             Traffic::Keys { set_pattern, get_pattern, .. } => (set_pattern, get_pattern),
+            Traffic::Command { pattern, .. } => (pattern, pattern),
             Traffic::Ping => (super::Pattern::Random, super::Pattern::Random),
         };
         Connection {
@@ -340,7 +341,7 @@ impl Connection {
             Some((_, Kind::Set)) => b"+OK\r\n".len(),
             Some((_, Kind::Ping)) => b"+PONG\r\n".len(),
             Some((_, Kind::Get)) => "$\r\n\r\n".len() + value_bytes.max(1).ilog10() as usize + 1 + value_bytes,
-            None => usize::MAX,
+            Some((_, Kind::Command)) | None => usize::MAX,
         }
     }
 
@@ -359,6 +360,10 @@ impl Connection {
                     let key = self.gets.step(&mut plan.random);
                     plan.requests.get(&mut self.output, key);
                 }
+                Kind::Command => {
+                    let (keys, random) = (&mut self.sets, &mut plan.random);
+                    plan.requests.template.write(&mut self.output, || keys.step(random));
+                }
             }
             self.sent.push_back((counts_from, kind));
             self.left -= 1;
@@ -366,7 +371,11 @@ impl Connection {
     }
 
     fn next_kind(&mut self, traffic: Traffic) -> Kind {
-        let Traffic::Keys { sets, gets, .. } = traffic else { return Kind::Ping };
+        let (sets, gets) = match traffic {
+            Traffic::Keys { sets, gets, .. } => (sets, gets),
+            Traffic::Command { .. } => return Kind::Command,
+            Traffic::Ping => return Kind::Ping,
+        };
         let kind = if self.turn < sets { Kind::Set } else { Kind::Get };
         self.turn = if self.turn + 1 == sets + gets { 0 } else { self.turn + 1 };
         kind
@@ -402,6 +411,7 @@ impl Connection {
             };
             let good = match (kind, reply) {
                 (Kind::Set, Reply::Status(b"OK")) | (Kind::Ping, Reply::Status(b"PONG")) => true,
+                (Kind::Command, reply) => !matches!(reply, Reply::Error(_)),
                 (Kind::Get, Reply::Value { bytes }) if bytes == value_bytes => {
                     report.hits += 1;
                     true

@@ -1,6 +1,7 @@
 use super::*;
 
-const STREAM: &[u8] = b"+OK\r\n$5\r\nhe\nlo\r\n$-1\r\n:42\r\n-ERR no such thing\r\n$0\r\n\r\n+PONG\r\n";
+const STREAM: &[u8] = b"+OK\r\n$5\r\nhe\nlo\r\n$-1\r\n:42\r\n-ERR no such thing\r\n$0\r\n\r\n+PONG\r\n\
+    *0\r\n*-1\r\n*3\r\n*2\r\n$1\r\na\r\n*0\r\n:1\r\n$-1\r\n:7\r\n";
 
 fn names(pieces: &[&[u8]]) -> Result<Vec<String>, Malformed> {
     let (mut parser, mut out) = (Parser::default(), Vec::new());
@@ -12,6 +13,7 @@ fn names(pieces: &[&[u8]]) -> Result<Vec<String>, Malformed> {
                 Reply::Integer => ":".into(),
                 Reply::Null => "null".into(),
                 Reply::Value { bytes } => format!("${bytes}"),
+                Reply::Array => "*".into(),
             });
         })?;
     }
@@ -20,7 +22,7 @@ fn names(pieces: &[&[u8]]) -> Result<Vec<String>, Malformed> {
 
 #[test]
 fn every_way_to_cut_the_stream_gives_the_same_replies() {
-    let expected = ["+OK", "$5", "null", ":", "-ERR no such thing", "$0", "+PONG"];
+    let expected = ["+OK", "$5", "null", ":", "-ERR no such thing", "$0", "+PONG", "*", "*", "*", ":"];
     assert_eq!(names(&[STREAM]).unwrap(), expected);
     for first in 0..=STREAM.len() {
         for second in first..=STREAM.len() {
@@ -32,7 +34,7 @@ fn every_way_to_cut_the_stream_gives_the_same_replies() {
 
 #[test]
 fn what_is_not_resp2_is_refused() {
-    for bad in [&b"hello\r\n"[..], b"+OK\n", b"\r\n", b"$x\r\n", b"$-2\r\n", b"$3\r\nabcdef", b"*1\r\n"] {
+    for bad in [&b"hello\r\n"[..], b"+OK\n", b"\r\n", b"$x\r\n", b"$-2\r\n", b"$3\r\nabcdef", b"*x\r\n", b"*-2\r\n"] {
         assert!(names(&[bad]).is_err(), "{:?}", String::from_utf8_lossy(bad));
     }
     let endless = vec![b'a'; LINE_BYTES_MAX + 1];

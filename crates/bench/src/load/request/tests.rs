@@ -17,6 +17,17 @@ fn requests_are_what_the_general_encoder_writes() {
 }
 
 #[test]
+fn numbers_of_a_command_have_twelve_digits_each() {
+    let template = Template::new(&["HSET", "h", "field:__rand_int__", "__rand_int__"]);
+    let (mut out, mut next) = (b"before".to_vec(), 41);
+    template.write(&mut out, || {
+        next += 1;
+        next
+    });
+    assert_eq!(out[6..], command(&["HSET", "h", "field:000000000042", "000000000043"]));
+}
+
+#[test]
 fn random_values_have_the_length_and_differ() {
     let mut random = Prng::new(1);
     let requests = Requests::new("", 128, true, &mut random);
