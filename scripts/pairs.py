@@ -6,6 +6,9 @@
 Both servers run from the start, each with a data folder of its own; one at a time has work. A pair is one turn of each, in the order before, after, after, before, ... For each script the page gives the
 ratio after / before of the server's CPU time (user and system) per transaction: the geometric mean over the pairs and its 95 % interval (Student's t over the logarithms), and the ratio of throughput.
 Needs sysbench, and `bench` (cargo build --release --package bench) for TPC-C. Standard library only.
+
+With `--instructions` it counts instead: instructions outside the kernel per transaction of one connection, by valgrind's callgrind. Other programs on the machine do not change that figure, and one turn of each side is enough;
+it knows neither the kernel nor the caches. Profiles of both sides stay in `--folder` for callgrind_annotate.
 """
 
 import argparse
@@ -35,10 +38,13 @@ def free_port():
 class Server:
     """One build with its data in a temporary folder below `folder`."""
 
-    def __init__(self, binary, folder, memory):
+    def __init__(self, binary, folder, memory, under=()):
         self.home = tempfile.mkdtemp(prefix="pairs-", dir=folder)
         self.redis, self.port = free_port(), free_port()
-        words = [binary, "--data", os.path.join(self.home, "data"), "--redis-port", str(self.redis), "--mysql-port", str(self.port), "--loose-postgres-port", "0", "--memory", memory]
+        words = [*under, binary, "--data", os.path.join(self.home, "data"), "--redis-port", str(self.redis), "--mysql-port", str(self.port), "--memory", memory]
+        # Builds of before the door for PostgreSQL do not know its port.
+        if b"postgres-port" in subprocess.run([binary, "--help"], capture_output=True).stdout:
+            words += ["--postgres-port", "0"]
         self.log = open(os.path.join(self.home, "log"), "wb")
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until = time.monotonic() + 60
@@ -134,6 +140,58 @@ def compare(load, sides, pairs, seconds):
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half), rate, *(statistics.median(costs[side]) * 1e6 for side in ("before", "after"))
 
 
+class Counted:
+    """A load of one connection whose instructions are counted."""
+
+    def __init__(self, script, options):
+        self.name, self.options = script, options
+
+    def count(self, side, binary):
+        """Instructions per transaction."""
+        profile = os.path.join(self.options.folder, f"callgrind.{side}.{self.name}")
+        # As a user starts it, but for the counting, which begins and ends by callgrind_control.
+        server = Server(binary, self.options.folder, self.options.memory, ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={profile}"])
+        try:
+            execute(server, "CREATE DATABASE sbtest")
+            tables = [f"--tables={self.options.tables}", f"--table-size={self.options.rows}"]
+            sysbench(server, "oltp_read_write", *tables, "prepare")
+
+            def play(events):
+                said = sysbench(server, self.name, *tables, "--threads=1", "--time=0", f"--events={events}", "run")
+                return int(re.search(r"transactions: +(\d+)", said).group(1))
+
+            play(self.options.events // 10)
+            self.control(server, "on")
+            played = play(self.options.events)
+            self.control(server, "off")
+        finally:
+            server.close()
+        with open(profile) as counted:
+            return int(re.search(r"^totals: (\d+)", counted.read(), re.MULTILINE).group(1)) / played
+
+    @staticmethod
+    def control(server, state):
+        subprocess.run(["callgrind_control", "-i", state, str(server.process.pid)], check=True, capture_output=True)
+
+
+def count_instructions(options):
+    scripts = [script for script in SCRIPTS if not options.only or script in options.only.split(",")]
+    lines = ["| Load | instructions before | instructions after | after / before |", "|---|---|---|---|"]
+    for script in scripts:
+        before, after = (Counted(script, options).count(side, getattr(options, side)) for side in ("before", "after"))
+        lines.append(f"| {script} | {before:,.0f} | {after:,.0f} | {after / before:.3f} |")
+        print(lines[-1], flush=True)
+    write_page(options, f"Instructions outside the kernel per transaction of one connection, {options.events:,} transactions, {options.tables} tables of {options.rows:,} rows. Made by `scripts/pairs.py --instructions`.", lines)
+
+
+def write_page(options, how, lines):
+    page = f"# Two builds of the server\n\n{how}\n\n" + "\n".join(lines) + "\n"
+    print(page)
+    if options.out:
+        with open(options.out, "w") as out:
+            out.write(page)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True, help="the older build's binary")
@@ -148,7 +206,13 @@ def main():
     parser.add_argument("--bench", default="target/release/bench", help="the program that plays TPC-C")
     parser.add_argument("--folder", default="target", help="where the data lies")
     parser.add_argument("--out", help="the page to write; printed too")
+    parser.add_argument("--instructions", action="store_true", help="count instructions instead of measuring CPU time")
+    parser.add_argument("--events", type=int, default=2_000, help="transactions that are counted; 2,000")
     options = parser.parse_args()
+    if options.instructions:
+        os.makedirs(options.folder, exist_ok=True)
+        count_instructions(options)
+        return
     if not 3 <= options.pairs <= 20:
         parser.error("--pairs is 3 to 20")
     loads = [Sysbench(script, options) for script in SCRIPTS] + [BulkInsert(options), Tpcc(options)]
@@ -169,15 +233,8 @@ def main():
     finally:
         for server in sides.values():
             server.close()
-    page = f"""# Two builds of the server
-
-Server CPU per operation, {options.pairs} alternating pairs of {options.seconds} s, {options.threads} connections, {options.tables} tables of {options.rows:,} rows, {os.cpu_count()} processors. Made by `scripts/pairs.py`.
-
-""" + "\n".join(lines) + "\n"
-    print(page)
-    if options.out:
-        with open(options.out, "w") as out:
-            out.write(page)
+    how = f"Server CPU per operation, {options.pairs} alternating pairs of {options.seconds} s, {options.threads} connections, {options.tables} tables of {options.rows:,} rows, {os.cpu_count()} processors. Made by `scripts/pairs.py`."
+    write_page(options, how, lines)
 
 
 def execute(server, *statements):
