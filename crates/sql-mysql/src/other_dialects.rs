@@ -29,7 +29,14 @@ pub const UUID: u32 = 2950;
 pub const JSONB: u32 = 3802;
 
 /// Types whose values have no form in MySQL.
-const OPAQUE: [(u32, &str); 2] = [(1186, "interval"), (1266, "time with time zone")];
+const OPAQUE: [(u32, &str); 6] = [
+    (650, "cidr"),
+    (774, "macaddr8"),
+    (829, "macaddr"),
+    (869, "inet"),
+    (1186, "interval"),
+    (1266, "time with time zone"),
+];
 
 /// Types whose values are converted (`other_values`).
 const CONVERTED: [u32; 6] = [DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, JSONB];

@@ -12,6 +12,7 @@ pub mod domain;
 pub mod enums;
 pub mod in_range;
 pub mod json;
+pub mod network;
 pub mod numbers;
 pub mod numeric;
 pub mod ordered_set;
@@ -141,6 +142,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::set::FUNCTIONS,
     array::rows::FUNCTIONS,
     enums::FUNCTIONS,
+    network::rows::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
@@ -155,12 +157,14 @@ static OPERATORS: &[&[PgOperator]] = &[
     rows::operators::OPERATORS,
     array::rows::OPERATORS,
     enums::OPERATORS,
+    network::rows::OPERATORS,
     numeric::OPERATORS,
     temporal::rows::OPERATORS,
     json::rows::OPERATORS,
     record::rows::OPERATORS,
 ];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
+static CASTS: &[&[PgCast]] =
+    &[rows::casts::CASTS, network::rows::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {

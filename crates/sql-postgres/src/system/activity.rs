@@ -11,6 +11,7 @@ use query::session::deadlock::SessionWait;
 use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
+use crate::functions::network;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
 use crate::rights::role::READ_ALL_STATS;
 use crate::session::facts::{CursorFacts, FactsOf as _, micros_since_2000};
@@ -80,7 +81,7 @@ fn activity(handle: &Handle, waiting: &[u64], shown: &Shown) -> Row {
         oid(handle.role()),
         text(&seen.user),
         text(&status.application),
-        text(&seen.host),
+        network::address_value(Some(&seen.host)),
         Value::Null,
         Value::Null,
         at(status.backend_start),
@@ -119,7 +120,7 @@ fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
         shown.facts().roles().named(&seen.user).map_or(Value::Null, |role| oid(role.oid)),
         text(&seen.user),
         text(application),
-        text(&seen.host),
+        network::address_value(Some(&seen.host)),
         Value::Null,
         Value::Null,
         Value::Null,

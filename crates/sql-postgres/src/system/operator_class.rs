@@ -29,10 +29,11 @@ static EQUALITIES: LazyLock<HashMap<(Oid, Oid), Oid>> = LazyLock::new(|| {
     equal.map(|fields| ((number(fields[1]), number(fields[2])), number(fields[6]))).collect()
 });
 
-/// Returns the type by whose operators values are compared: varchar has those of text, and all arrays have the same.
+/// Returns the type by whose operators values are compared: varchar has those of text, cidr those of inet, and all arrays have the same.
 fn compared_as(ty: Oid) -> Oid {
     match user::form(ty) {
         oid::VARCHAR => oid::TEXT,
+        oid::CIDR => oid::INET,
         oid::INT2VECTOR | oid::OIDVECTOR => ty,
         ty if is_array(ty) => oid::ANYARRAY,
         ty if user::is_enum(ty) => oid::ANYENUM,

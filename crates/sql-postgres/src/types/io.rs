@@ -10,13 +10,14 @@ use query::catalog::user_type::UserType;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
+use crate::types::network::{self, Inet};
 use crate::types::numeric::float::{float_in, float_out, float4_receive, float4_send, float8_receive, float8_send};
 use crate::types::numeric::integer::{Width, integer_in, integer_out, integer_receive, integer_send};
 use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_send};
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
-use crate::types::{array, boolean, bytea, json, jsonpath, record, reg, registry, text, user, uuid};
+use crate::types::{array, boolean, bytea, json, jsonpath, macaddr, record, reg, registry, text, user, uuid};
 use crate::value::Value;
 
 /// The settings and facts that forms of values depend on.
@@ -144,6 +145,10 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::JSONB => json::jsonb_input(text),
         oid::JSONPATH => jsonpath::input(text),
         oid::UUID => uuid::input(text),
+        oid::INET => network::input(text, false),
+        oid::CIDR => network::input(text, true),
+        oid::MACADDR => macaddr::input(text),
+        oid::MACADDR8 => macaddr::input8(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
         oid::XID => reg::xid_input(text),
@@ -179,6 +184,8 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::BYTEA, Value::Bytes(bytes)) => bytea::output(bytes, io.bytea_output, out),
         (oid::CHAR, Value::UInt(byte)) => text::char_output(*byte as u8, out),
         (oid::UUID, Value::Bytes(bytes)) => uuid::output(bytes, out),
+        (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::output(address(bytes)?, oid == oid::CIDR, out),
+        (oid::MACADDR | oid::MACADDR8, Value::Bytes(bytes)) => macaddr::output(bytes, out),
         (oid::OID | oid::XID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
         (oid::INT2 | oid::INT4 | oid::INT8, Value::Int(number)) => integer_out(*number, out),
         (oid::FLOAT4, Value::Float(number)) => float_out(*number, io.extra_float_digits, out),
@@ -211,6 +218,9 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::BYTEA => Ok(Value::bytes(bytes)),
         oid::CHAR => Ok(Value::UInt(fixed::<1>(bytes)?[0].into())),
         oid::UUID => Ok(Value::bytes(fixed::<16>(bytes)?)),
+        oid::INET | oid::CIDR => network::receive(bytes, oid == oid::CIDR),
+        oid::MACADDR => Ok(Value::bytes(fixed::<6>(bytes)?)),
+        oid::MACADDR8 => macaddr::receive8(bytes),
         oid::OID | oid::XID => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         oid::VARCHAR => text::varchar_input(utf8(bytes)?, typmod),
         oid::BPCHAR => text::bpchar_input(utf8(bytes)?, typmod),
@@ -245,7 +255,8 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
     let oid = registry::oid_of(ty);
     match (oid, value) {
         (oid::BOOL, _) => out.push(boolean::of(value).into()),
-        (oid::BYTEA | oid::UUID, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
+        (oid::BYTEA | oid::UUID | oid::MACADDR | oid::MACADDR8, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
+        (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::send(address(bytes)?, oid == oid::CIDR, out),
         (oid::CHAR, Value::UInt(byte)) => out.push(*byte as u8),
         (oid::INT2, Value::Int(number)) => integer_send(*number, Width::Int2, out),
         (oid::INT4, Value::Int(number)) => integer_send(*number, Width::Int4, out),
@@ -271,6 +282,10 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         _ => return Err(refused(oid, "send")),
     }
     Ok(())
+}
+
+fn address(bytes: &[u8]) -> Result<Inet> {
+    Inet::of_bytes(bytes).ok_or_else(|| PgError::new(state::DATA_CORRUPTED, "bytes that are no network address"))
 }
 
 /// Returns whether values of the type are their own text form.

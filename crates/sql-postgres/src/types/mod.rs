@@ -15,6 +15,8 @@
 //! | bpchar | `Text` in a collation that ignores spaces at the end | `Text` |
 //! | bytea | `Bytes` | `Bytes` |
 //! | uuid | `Bytes` | `Bytes`, 16 of them |
+//! | inet, cidr | `Bytes` | `Bytes`, which order as the addresses do (`network`) |
+//! | macaddr, macaddr8 | `Bytes` | `Bytes`, 6 and 8 of them |
 //! | date | `Int` of 4 bytes | `Int`: days since 2000-01-01; the extremes are the infinities |
 //! | time | `Int` of 8 bytes | `Int`: microseconds since midnight |
 //! | timestamp, timestamptz | `Int` of 8 bytes | `Int`: microseconds since 2000-01-01 (UTC for timestamptz); the extremes are the infinities |
@@ -37,6 +39,8 @@ pub mod foreign;
 pub mod io;
 pub mod json;
 pub mod jsonpath;
+pub mod macaddr;
+pub mod network;
 pub mod numeric;
 pub mod oid;
 pub mod record;

@@ -41,7 +41,7 @@ const DOMAINS_END: u32 = 1 << 31;
 const FORM_MASK: u32 = 31;
 
 /// Types that stand for the form of a domain's values: the domain's base type, or one whose values have the same form. Their places are in OIDs, so that none may move.
-const FORMS: [Oid; 29] = [
+const FORMS: [Oid; 31] = [
     oid::BOOL,
     oid::BYTEA,
     oid::CHAR,
@@ -74,6 +74,9 @@ const FORMS: [Oid; 29] = [
     ENUM_FORM,
     // Arrays of what has no collation.
     oid::INT4_ARRAY,
+    // inet and cidr; macaddr and macaddr8.
+    oid::INET,
+    oid::MACADDR,
 ];
 const BPCHAR_ARRAY: Oid = 1014;
 /// No type: it stands for enums.
@@ -110,6 +113,8 @@ fn form_of(base: Oid) -> Option<u32> {
         base if is_domain(base) => return Some(base >> DOMAIN_OBJECT_BITS & FORM_MASK),
         base if is_enum(base) => place(ENUM_FORM),
         oid::RECORD | oid::RECORD_ARRAY => None,
+        oid::CIDR => place(oid::INET),
+        oid::MACADDR8 => place(oid::MACADDR),
         base if place(base).is_some() => place(base),
         _ if element.is_some_and(|row| row.oid == oid::BPCHAR || form_is(row.oid, oid::BPCHAR)) => place(BPCHAR_ARRAY),
         _ if element.is_some_and(|row| row.is_collatable) => place(oid::TEXT_ARRAY),

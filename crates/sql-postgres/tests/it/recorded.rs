@@ -107,3 +107,8 @@ fn aggregates_of_ordered_sets_answer_as_the_real_server_does() {
 fn documents_made_of_rows_and_rows_of_documents_answer_as_the_real_server_does() {
     check(include_str!("../recorded/documents_of_rows.txt"));
 }
+
+#[test]
+fn network_addresses_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/network.txt"));
+}
