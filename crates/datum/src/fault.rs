@@ -122,6 +122,8 @@ pub enum Fault {
     NameTaken(Box<TableName>),
     /// Another transaction has changed or dropped a definition while this one waited.
     ConcurrentChange,
+    /// The rows of a table were written anew, though they are the same, and the transaction's snapshot is older.
+    RowsMoved,
     /// The server is stopping.
     ShuttingDown,
 
@@ -363,6 +365,7 @@ impl fmt::Display for Fault {
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::NameTaken(name) => write!(f, "name {}.{} is taken", name.schema, name.table),
             Fault::ConcurrentChange => f.write_str("definition was changed concurrently"),
+            Fault::RowsMoved => f.write_str("rows were written anew after the snapshot"),
             Fault::ShuttingDown => f.write_str("server is stopping"),
             Fault::MemoryLimit { bytes } => write!(f, "memory limit of the statement reached at {bytes} bytes"),
             Fault::DiskFull { folder: Some(folder) } => write!(f, "disk full: {folder}"),

@@ -234,7 +234,7 @@ impl Transaction {
         rows.store.pager.admit()?;
         writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
         let (id, step) = (writer.id, writer.undo.len());
-        let map = rows.store.maps.create(&rows.store.pager, |map, root| {
+        let map = rows.store.maps.create(&rows.store.pager, (id, rows.head()), |map, root| {
             let (key, value) = (map_key(map), root.to_le_bytes());
             rows.store.maps_tree.modify(&key, Some(id), |old, change| {
                 writer.remember_plain(MAPS, &key, None, value.len(), &rows.budget);
@@ -333,8 +333,8 @@ impl Rows {
             if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
                 && self.visibility(head.creator, snapshot, Some(id)) == Visibility::No
             {
-                // Definitions have no snapshot.
-                if is_row && writer.fails_on_unseen && map.id != ROW_CATALOG {
+                // Definitions have no snapshot, and an entry that filled an index was there before the change of its row.
+                if is_row && writer.fails_on_unseen && map.id != ROW_CATALOG && head.creator != map.creator {
                     return Ok(ChangeOutcome::Unseen);
                 }
                 writer.unseen.insert(map.id);

@@ -54,7 +54,7 @@ impl Rows {
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let (head, value) = RowValue::parse(record)?;
-        match self.visibility(head.creator, snapshot, me) {
+        match self.visibility_in(map, head.creator, snapshot, me) {
             Visibility::Yes(lsn) => *durability_lsn = (*durability_lsn).max(lsn),
             Visibility::IfUnchanged if !self.is_unchanged(map, key, word)? => return Ok(None),
             Visibility::IfUnchanged => {}
@@ -98,7 +98,7 @@ impl Rows {
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let seen = Cell::new(0);
-        let sees = |creator| match self.visibility(creator, snapshot, me) {
+        let sees = |creator| match self.visibility_in(map, creator, snapshot, me) {
             Visibility::Yes(lsn) => {
                 seen.set(lsn);
                 true
@@ -417,7 +417,7 @@ impl Cursor {
         for (index, record) in records.iter().enumerate() {
             let head = RowHead::parse(record.value)?.0;
             let is_plain = !head.is_delete_marked && !head.is_long;
-            if is_plain && let Visibility::Yes(lsn) = rows.visibility(head.creator, snapshot, view.1) {
+            if is_plain && let Visibility::Yes(lsn) = rows.visibility_in(&self.map, head.creator, snapshot, view.1) {
                 txn.durability_lsn = txn.durability_lsn.max(lsn);
                 items.push(Item { record: index as u32, value: ValuePlace::Record });
                 continue;
@@ -438,7 +438,7 @@ impl Cursor {
                 };
             let seen = Item { record: index as u32, value: ValuePlace::Outside(start, outside.len()) };
             if let Some(of) = index_of
-                && rows.visibility(head.creator, snapshot, view.1) == Visibility::No
+                && rows.visibility_in(&self.map, head.creator, snapshot, view.1) == Visibility::No
             {
                 let row_map = rows.map(of.rows)?;
                 let old_key = present.then(|| (of.row_key)(record.key, &outside[start..]).to_vec());

@@ -33,6 +33,8 @@ pub struct Rows {
     pub(super) snapshots: SnapshotRegistry,
     pub(super) versions: VersionStore,
     pub(super) locks: Arc<LockTable>,
+    /// The last commit of a transaction that has created maps (EN-82).
+    pub(super) newest_maps: AtomicU64,
     /// Held by a serializable transaction from the end of its validation until its COMMIT is written (EN-66).
     pub(super) serial: Mutex<()>,
     /// The approximate memory of all read sets.
@@ -67,6 +69,7 @@ impl Rows {
             versions: VersionStore::new(seed),
             losers: LoserList::default(),
             locks: key_locks.locks.clone(),
+            newest_maps: AtomicU64::new(0),
             serial: Mutex::default(),
             read_bytes: AtomicU64::new(0),
             key_locks,

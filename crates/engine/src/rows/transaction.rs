@@ -174,10 +174,15 @@ impl Transaction {
 
     /// Begins a statement. Under READ COMMITTED it gets a new snapshot.
     pub fn begin_statement(&mut self) {
-        if self.isolation <= Isolation::ReadCommitted && self.snapshot.take().is_some() {
+        if !self.keeps_snapshot() && self.snapshot.take().is_some() {
             // So that an idle transaction keeps no old versions.
             self.registration.iter().for_each(|registration| self.rows.snapshots.release(registration));
         }
+    }
+
+    /// Returns whether all statements read by one snapshot.
+    pub(super) fn keeps_snapshot(&self) -> bool {
+        self.isolation > Isolation::ReadCommitted
     }
 
     /// Takes the snapshot now, as START TRANSACTION WITH CONSISTENT SNAPSHOT does.
@@ -550,6 +555,7 @@ impl Transaction {
             encode_deltas(keys.as_ref().map_or(&[][..], |keys| keys.deltas()), &mut body);
             rows.statuses.committing(writer.id);
             lsn = rows.store.logical(kind::COMMIT, Some(writer.id), &body);
+            rows.note_committed_maps(writer.made.iter().map(|made| made.id), lsn);
             rows.statuses.committed(writer.id, lsn);
             Rows::count_serial_commit(&writer);
             rows.store.metrics.txn_commits.add(1);

@@ -120,8 +120,8 @@ impl Transaction {
             for index in 0..batch.len() {
                 let record = batch.get(index);
                 let creator = RowHead::parse(record.value)?.0.creator;
-                let is_seen =
-                    Some(creator) != me && matches!(rows.visibility(creator, snapshot, None), Visibility::Yes(_));
+                let is_seen = Some(creator) != me
+                    && matches!(rows.visibility_in(map, creator, snapshot, None), Visibility::Yes(_));
                 if !is_seen && !rows.is_as_seen(map, record.key, snapshot, me)? {
                     return Err(Error::ReadWriteDependency);
                 }
@@ -146,7 +146,7 @@ impl Rows {
             let mut creator = RowHead::parse(&record)?.0.creator;
             loop {
                 if Some(creator) != me {
-                    match (self.visibility(creator, snapshot, None), self.statuses.status(creator)) {
+                    match (self.visibility_in(map, creator, snapshot, None), self.statuses.status(creator)) {
                         (Visibility::Yes(_), _) => return Ok(true),
                         (Visibility::IfUnchanged, _) if self.is_unchanged(map, key, found.word)? => return Ok(true),
                         (Visibility::IfUnchanged, _) | (_, Status::Past) => continue 'again,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use btree::Tree;
-use pager::{NO_PAGE, PageId, Pager};
+use pager::{Lsn, NO_PAGE, PageId, Pager, TxnId};
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
@@ -20,6 +20,13 @@ pub(crate) struct RowMap {
     pub range_locks: AtomicU64,
     /// Commits of serializable transactions that have changed it (EN-67).
     pub serial_commits: AtomicU64,
+    /// The transaction that created it, and a position after all commits before that; 0 for maps from before the start.
+    pub creator: TxnId,
+    pub created: Lsn,
+    /// The position of its creator's COMMIT: 0 for maps from before the start, `Lsn::MAX` while the creator is open.
+    pub committed: AtomicU64,
+    /// The creator, if every snapshot sees the rows that it has written (EN-82).
+    pub shown: AtomicU64,
 }
 
 impl RowMap {
@@ -30,7 +37,15 @@ impl RowMap {
             row_locks: AtomicU64::new(0),
             range_locks: AtomicU64::new(0),
             serial_commits: AtomicU64::new(0),
+            creator: 0,
+            created: 0,
+            committed: AtomicU64::new(0),
+            shown: AtomicU64::new(0),
         }
+    }
+
+    fn created_by(tree: Tree, (creator, created): (TxnId, Lsn)) -> RowMap {
+        RowMap { creator, created, committed: AtomicU64::new(Lsn::MAX), ..RowMap::new(tree) }
     }
 }
 
@@ -57,8 +72,12 @@ impl OpenMaps {
     }
 
     pub fn add(&self, tree: Tree) {
-        let id = tree.id();
-        self.open.write().insert(id, Arc::new(RowMap::new(tree)));
+        self.insert(RowMap::new(tree));
+    }
+
+    fn insert(&self, map: RowMap) {
+        let id = map.id;
+        self.open.write().insert(id, Arc::new(map));
         self.next.fetch_max(id + 1, Ordering::Relaxed);
     }
 
@@ -70,9 +89,14 @@ impl OpenMaps {
         self.open.write().remove(&map);
     }
 
-    /// Creates a map with a new number and an empty tree. Its root page is only reserved when `name` is called; `name` writes the directory record, whose
+    /// Creates a map with a new number and an empty tree, by a transaction and at a position of the WAL. Its root page is only reserved when `name` is called; `name` writes the directory record, whose
     /// mini-transaction allocates the page.
-    pub fn create(&self, pager: &Arc<Pager>, name: impl FnOnce(MapId, PageId) -> Result<()>) -> Result<MapId> {
+    pub fn create(
+        &self,
+        pager: &Arc<Pager>,
+        by: (TxnId, Lsn),
+        name: impl FnOnce(MapId, PageId) -> Result<()>,
+    ) -> Result<MapId> {
         let _making = self.making.lock();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let root = pager.reserve(1, NO_PAGE)?;
@@ -82,7 +106,7 @@ impl OpenMaps {
         });
         match made {
             Ok(tree) => {
-                self.add(tree);
+                self.insert(RowMap::created_by(tree, by));
                 Ok(id)
             }
             Err(error) => {

@@ -11,6 +11,7 @@ mod lists;
 mod lock_queues;
 mod rename;
 mod rows;
+mod seen_maps;
 mod seen_rows;
 mod serializable;
 mod staging;

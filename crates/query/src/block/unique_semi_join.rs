@@ -59,7 +59,7 @@ fn is_decided(table: &ScopeTable, conditions: &[Expr], is_known: &dyn Fn(&usize)
         let place = table.offset + part.column;
         part.prefix.is_none() && conditions.iter().any(|condition| gives(condition, place, is_known))
     };
-    let indexes = base.indexes.iter().filter(|index| index.is_key()).map(|index| &index.parts[..]);
+    let indexes = base.indexes.iter().filter(|index| index.is_key() && !index.is_unseen).map(|index| &index.parts[..]);
     base.primary.as_deref().into_iter().chain(indexes).any(|parts| !parts.is_empty() && parts.iter().all(is_given))
 }
 

@@ -36,6 +36,7 @@ mod temporary_maps;
 #[cfg(test)]
 mod tests;
 pub mod timestamps;
+pub mod unseen;
 pub mod user_type;
 mod user_type_change;
 pub mod view;

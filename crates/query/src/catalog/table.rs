@@ -55,6 +55,8 @@ pub struct Table {
     pub temporary: bool,
     /// The query whose rows the table keeps; no other rows are ever written into it (QU-61).
     pub query: Option<Box<KeptQuery>>,
+    /// The rows were written anew after the snapshot of the transaction for which this definition was made (QU-63).
+    pub is_unseen: bool,
     /// The table has columns that rows do not store (QU-8). Derived from the definition.
     pub computes: bool,
     /// The state that all versions of the table share.
@@ -205,6 +207,8 @@ pub struct Index {
     pub deferral: Deferral,
     /// The primary key of a table whose rows it does not order, since its checks are deferrable.
     pub is_primary: bool,
+    /// The index is newer than the snapshot of the transaction for which this definition was made (QU-63).
+    pub is_unseen: bool,
 }
 
 impl Index {
@@ -329,6 +333,7 @@ impl Table {
             created: 0,
             temporary: false,
             query: None,
+            is_unseen: false,
             computes: false,
             live: Arc::new(TableState::new(0)),
             formulas: OnceLock::new(),
@@ -401,6 +406,7 @@ impl Table {
             created: self.created,
             temporary: self.temporary,
             query: self.query.clone(),
+            is_unseen: self.is_unseen,
             computes: false,
             live: self.live.clone(),
             formulas: OnceLock::new(),

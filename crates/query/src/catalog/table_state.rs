@@ -4,7 +4,7 @@
 //! The counter of AUTO_INCREMENT is never below the reservation in the catalog, which is written ahead of it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stdx::sync::{Mutex, RwLock};
@@ -24,6 +24,8 @@ pub struct TableState {
     pub auto: Mutex<Auto>,
     /// The next hidden row id; 0 if it is not loaded.
     pub row_id: Mutex<u64>,
+    /// The last map into which rows were moved that had been there before; no version of the table need have it.
+    pub moved: AtomicU32,
     /// Foreign keys were not always checked, as the catalog records.
     pub unchecked: AtomicBool,
     /// The estimated number of rows; negative if unknown.

@@ -105,6 +105,7 @@ fn table(writing: &mut Writing<'_>) -> Table {
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
+        is_unseen: false,
     });
     table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text: "a > b".into(), enforced: true });
     table.foreign_keys.push(ForeignKey {

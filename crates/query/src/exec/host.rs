@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
 use engine::Lsn;
-use engine::rows::{Isolation, Strength, Transaction};
+use engine::rows::{Isolation, SeenMaps, Strength, Transaction};
 use stdx::memory;
 
 use crate::batch::Row;
@@ -36,6 +36,8 @@ pub struct Host {
     pub deferring: Deferring,
     /// Row locks tell keys from rows: a foreign key locks its parent's key alone, and a change that keeps the unique keys of a row lets such locks pass (QU-42).
     pub locks_keys: bool,
+    /// A read fails that meets a table whose rows are newer than the snapshot. Otherwise it finds none (QU-63).
+    pub refuses_unseen: bool,
     /// The most rounds of a recursive common table expression.
     pub recursion_max: u64,
     /// The rules by which values of the session's statements are assigned to columns.
@@ -139,6 +141,7 @@ impl Host {
             foreign_key_checks: true,
             deferring: Deferring::default(),
             locks_keys: false,
+            refuses_unseen: false,
             recursion_max: 1000,
             assignment,
             found_rows: None,
@@ -266,6 +269,11 @@ impl Host {
 }
 
 const CLAIMED_MIN: usize = 16 << 10;
+
+/// Returns what tells the maps apart that the snapshot of the session's transaction sees; `None` if it sees all, or if there is none yet.
+pub fn seen_maps(ctx: &EvalContext) -> Option<SeenMaps> {
+    ctx.host.as_ref()?.downcast_ref::<Host>()?.txn.as_ref()?.seen_maps()
+}
 
 /// Returns the host of the running statement.
 pub fn host(ctx: &mut EvalContext) -> &mut Host {

@@ -74,6 +74,7 @@ pub fn copy_rows(
             }
         }
     }
+    new.note_moved_rows();
     *new.live.row_id.lock() = 0;
     let every: Vec<usize> = (0..new.indexes.len()).collect();
     fill(txn, new, &every, ctx)?;

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use datum::Result;
 use datum::row::{RowBytes, RowView};
+use datum::{Fault, Result};
 use engine::rows::{
     Cursor, IndexOf, Isolation, LeafHint, Locked, LockedRow, MapId, RowBatch, Strength, Transaction, Wait,
 };
@@ -213,6 +213,9 @@ impl ScanState {
 
     /// Finds the first range, over a left row.
     fn begin(&mut self, scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        if scan.table.is_unseen && !scan.table.temporary && (host(ctx).refuses_unseen || scan.table.has_moved_rows()) {
+            return Err(Fault::RowsMoved);
+        }
         let mut is_exact = true;
         self.range = point(scan, row, ctx)?.map(Range::Point);
         self.ranges.clear();

@@ -40,6 +40,7 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
+        is_unseen: false,
     };
     table.indexes.push(index);
     table

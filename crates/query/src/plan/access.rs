@@ -57,7 +57,9 @@ impl Target<'_> {
         let mut ways: Vec<(Choice, bool)> =
             primary.map(|parts| self.way((None, &[]), parts, true, ranges, order)).collect();
         for (at, index) in self.table.indexes.iter().enumerate() {
-            let may_use = !index.invisible && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at));
+            let may_use = !index.invisible
+                && !index.is_unseen
+                && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at));
             if let Some(by) = may_use.then(|| self.holding_all(index, ranges.0)).flatten() {
                 ways.push(self.way((Some(at), &by), &index.parts, index.unique, ranges, order));
             }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::rows::SeenMaps;
+
 use crate::catalog::table::Table;
 use crate::catalog::table_lock::TableMode;
 use crate::catalog::view::View;
@@ -170,6 +172,11 @@ impl Bindings {
                 .iter()
                 .all(|(table, age)| table.live.age.load(Ordering::Acquire) == *age && !table.live.is_old())
             && self.views.iter().all(|view| !view.gone.load(Ordering::Acquire))
+    }
+
+    /// Returns whether a snapshot sees the rows and the indexes by which the statement was planned (QU-63). Called after `are_current`: maps of current definitions are committed.
+    pub fn are_seen_by(&self, seen: Option<&SeenMaps>) -> bool {
+        seen.is_none_or(|seen| self.tables.iter().all(|table| table.is_seen_by(seen)))
     }
 }
 

@@ -294,7 +294,12 @@ impl<'s> Bind<'s> {
         if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
             return Ok(query::nodes::keyspace_table::table().clone());
         }
-        let table = table_view(self.definitions().table(&schema, &name.name)?);
+        let mut table = self.definitions().table(&schema, &name.name)?.clone();
+        if let Some(seen) = self.environment.variables.seen_maps() {
+            let (own, is_other) = Table::seen_by(&table, &seen);
+            (table, self.volatile) = (own, self.volatile || is_other);
+        }
+        let table = table_view(&table);
         check_populated(&table)?;
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(&table)?;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::rows::SeenMaps;
+
 use crate::error::Result;
 use crate::parse::statement;
 use crate::rights::Rights;
@@ -14,6 +16,8 @@ pub trait Variables: Statistics {
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
     /// Returns the type of the variable `@name`, in lower case.
     fn user(&self, name: &str) -> Type;
+    /// Returns what tells the maps apart that the transaction's snapshot sees; `None` if it sees all.
+    fn seen_maps(&self) -> Option<SeenMaps>;
     /// Returns an error if the statement was cancelled.
     fn check_interrupts(&self) -> Result<()>;
     /// Returns the privileges of an account, and `None` if there is no such account.

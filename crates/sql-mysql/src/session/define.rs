@@ -575,6 +575,7 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
+        is_unseen: false,
     });
     Ok(())
 }

@@ -178,6 +178,7 @@ impl Session {
                     nulls_equal: false,
                     deferral: Deferral::Never,
                     is_primary: false,
+                    is_unseen: false,
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;

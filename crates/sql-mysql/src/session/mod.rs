@@ -247,6 +247,7 @@ impl Session {
         let mut ctx = EvalContext::new();
         let values = Values::default();
         let mut host = Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT);
+        host.refuses_unseen = true;
         let watched = handle.clone();
         let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
         let core = SessionCore::new(db.instance().clone(), who.connection_id, handle.open.clone(), cancel.clone());

@@ -7,7 +7,7 @@ use std::ops;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rows::{Isolation, MapId, Strength};
+use engine::rows::{Isolation, MapId, SeenMaps, Strength};
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
@@ -85,6 +85,10 @@ impl Statistics for Session {
 impl Variables for Session {
     fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>> {
         self.rights_of_account(account)
+    }
+
+    fn seen_maps(&self) -> Option<SeenMaps> {
+        query::exec::host::seen_maps(&self.ctx)
     }
 
     fn check_interrupts(&self) -> Result<()> {
@@ -212,7 +216,7 @@ impl Session {
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<BoundStatement>, Vec<Value>)> {
         let is_odd =
             self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.account_state.must_change;
-        if is_odd || self.core.locks.has_explicit() || self.serializes() {
+        if is_odd || self.core.locks.has_explicit() || self.serializes() || self.seen_maps().is_some() {
             return None;
         }
         let mut parameterised = std::mem::take(&mut self.parameterised);
@@ -244,7 +248,8 @@ impl Session {
 
     /// Returns whether the plan holds for the present definitions and the session's isolation level (MY-6).
     pub(super) fn is_plan_current(&self, statement: &BoundStatement) -> bool {
-        statement.bindings.are_current() && !self.serializes()
+        let bindings = &statement.bindings;
+        bindings.are_current() && bindings.are_seen_by(self.seen_maps().as_ref()) && !self.serializes()
     }
 
     /// Plain reads take locks, so their plans are not shared.

@@ -9,6 +9,7 @@ mod locking_limits;
 mod locks;
 mod long_keys;
 mod mutated;
+mod older_snapshots;
 mod other_dialect;
 mod page_misses;
 mod persisted;

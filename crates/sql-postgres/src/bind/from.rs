@@ -475,8 +475,10 @@ impl Binder<'_> {
             }
         };
         for schema in schemas {
-            if let Some(found) = self.find_in(schema, bare) {
-                return Ok(found);
+            match self.find_in(schema, bare) {
+                Some(FoundRelation::Table(table)) => return Ok(FoundRelation::Table(self.as_seen(table))),
+                Some(found) => return Ok(found),
+                None => {}
             }
         }
         self.fail(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.dotted()), at.0)
@@ -490,6 +492,14 @@ impl Binder<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns the definition of a table for the snapshot of the session's transaction.
+    fn as_seen(&mut self, table: Arc<Table>) -> Arc<Table> {
+        let Some(seen) = self.environment.session.seen_maps() else { return table };
+        let (table, is_own) = Table::seen_by(&table, seen);
+        self.volatile |= is_own;
+        table
     }
 
     fn find_in(&self, schema: &str, name: &str) -> Option<FoundRelation> {

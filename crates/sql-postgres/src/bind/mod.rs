@@ -53,6 +53,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use datum::value::RecordType;
+use engine::rows::SeenMaps;
 use query::catalog::Snapshot;
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
@@ -96,6 +97,11 @@ pub trait BindSession: Statistics {
 
     /// Returns the computed table of that name: of `pg_catalog` and `information_schema`.
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable>;
+
+    /// Returns what tells the maps apart that the transaction's snapshot sees; `None` if it sees all.
+    fn seen_maps(&self) -> Option<&SeenMaps> {
+        None
+    }
 
     /// Returns whether a plan made meanwhile depends on the values of parameters (`Statistics::may_depend_on_values`).
     fn depends_on_values(&self) -> bool {

@@ -44,6 +44,8 @@ pub(super) struct Draft {
     pub from: Vec<From>,
     /// The rows must be written anew.
     pub rebuild: bool,
+    /// They must be written anew though PostgreSQL would leave them where they are: readers under older snapshots must not take the table for an empty one.
+    pub moves: bool,
     /// Sequences to be made for columns, which count through the rows that are there.
     pub sequences: Vec<WantedSequence>,
     /// Columns that must be checked for NULL.
@@ -56,7 +58,16 @@ impl Draft {
     fn new(old: &Arc<Table>) -> Draft {
         let from = (0..old.columns.len()).map(From::Old).collect();
         let (sequences, not_null) = (Vec::new(), Vec::new());
-        Draft { old: old.clone(), new: old.copy(), from, rebuild: false, sequences, not_null, domain_check: None }
+        Draft {
+            old: old.clone(),
+            new: old.copy(),
+            from,
+            rebuild: false,
+            moves: false,
+            sequences,
+            not_null,
+            domain_check: None,
+        }
     }
 
     pub fn column(&self, name: &str) -> Result<usize> {
@@ -282,10 +293,13 @@ impl Session {
 
     /// Brings rows and indexes into the form of the new definition, and checks them against what is new in it.
     fn settle_rows(&mut self, draft: &mut Draft, writing: &mut Writing<'_>) -> Result<()> {
-        draft.rebuild |= primary_differs(&draft.old, &draft.new);
-        if draft.rebuild {
+        draft.moves |= primary_differs(&draft.old, &draft.new);
+        if draft.rebuild || draft.moves {
             make_maps(&mut draft.new, writing)?;
             self.rebuild(draft, writing)?;
+            if !draft.rebuild {
+                draft.new.note_moved_rows();
+            }
         } else {
             let kept = |index: &Index| draft.new.indexes.iter().any(|other| other.map == index.map);
             for index in draft.old.indexes.iter().filter(|index| !kept(index)) {

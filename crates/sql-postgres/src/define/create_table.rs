@@ -530,6 +530,7 @@ pub(super) fn new_table(schema: String, name: String, temporary: bool) -> Table 
         created: datum::temporal::Timestamp::now().0,
         temporary,
         query: None,
+        is_unseen: false,
         computes: false,
         live: Arc::new(TableState::new(1)),
         formulas: OnceLock::new(),

@@ -143,7 +143,7 @@ impl Draft {
         self.new.columns.push(column);
         self.new.slots.push(ty.storage);
         self.from.push(From::Initial);
-        self.rebuild = true;
+        self.moves = true;
         self.new.columns.len() - 1
     }
 
@@ -157,7 +157,7 @@ impl Draft {
 
     /// Takes a column out that no key has any more. Those behind it move up.
     pub(super) fn remove_column(&mut self, at: usize) {
-        let Draft { old: _, new, from, rebuild: _, sequences, not_null, domain_check: _ } = self;
+        let Draft { old: _, new, from, rebuild: _, moves: _, sequences, not_null, domain_check: _ } = self;
         new.columns.remove(at);
         from.remove(at);
         not_null.retain(|column| *column != at);

@@ -48,6 +48,7 @@ pub(super) fn unmade(name: String, parts: Vec<Part>, unique: bool, generated: bo
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
+        is_unseen: false,
     }
 }
 

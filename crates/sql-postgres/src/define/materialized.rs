@@ -201,6 +201,8 @@ impl Session {
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         replace_maps(&mut writing, &old, &mut new)?;
+        // As in PostgreSQL, whose rows are frozen: a reader sees those of before or these, however old its snapshot is.
+        new.maps().into_iter().try_for_each(|map| writing.txn.show_to_all(map))?;
         if let Some(query) = &mut new.query {
             query.is_populated = bound.is_some();
         }

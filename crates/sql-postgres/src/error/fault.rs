@@ -201,6 +201,11 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::TooManyComputations => {
             PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements compute for long at once")
         }
+        Fault::RowsMoved => PgError::new(
+            state::SERIALIZATION_FAILURE,
+            "could not serialize access due to concurrent change of the table's definition",
+        )
+        .hint("The transaction might succeed if retried."),
         Fault::SnapshotTooOld => PgError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old"),
         Fault::ShuttingDown => {
             PgError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use query::exec::host::seen_maps;
+
 use crate::error::Result;
 use crate::functions::state::PgState;
 use crate::instance::plans::OfText;
@@ -283,6 +285,10 @@ impl Session {
     }
 
     fn prepared_of(&mut self, parameterised: &ParameterisedText) -> Option<Arc<Prepared>> {
+        if seen_maps(&self.ctx).is_some() {
+            // A plan for an older snapshot is not shared (QU-63).
+            return None;
+        }
         let context = self.context_id();
         match self.db.plans.text(context, &parameterised.key) {
             Some(OfText::Prepared(prepared)) if prepared.is_current(context) => return Some(prepared),

@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use datum::Fault;
-use engine::rows::MapId;
+use engine::rows::{MapId, SeenMaps};
 use query::catalog::table::Table;
+use query::exec::host::seen_maps;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemTable;
 use query::plan::statistics::Statistics;
@@ -92,6 +93,8 @@ pub(super) struct Planner {
     pub identity: Arc<Identity>,
     /// The statement is bound for the session itself, whatever its role may do.
     pub is_internal: bool,
+    /// Which maps the transaction's snapshot sees, if not all.
+    pub seen_maps: Option<SeenMaps>,
 }
 
 impl Statistics for Planner {
@@ -119,6 +122,10 @@ impl bind::BindSession for Planner {
 
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable> {
         crate::system::find(schema, name)
+    }
+
+    fn seen_maps(&self) -> Option<&SeenMaps> {
+        self.seen_maps.as_ref()
     }
 
     fn depends_on_values(&self) -> bool {
@@ -161,7 +168,8 @@ impl Session {
         let (deadline, identity) = (self.deadline(), self.current_identity());
         let (db, handle) = (self.db.clone(), self.handle.clone());
         let (takes_values, is_internal) = (Cell::new(false), self.binds_internally);
-        Planner { db, handle, deadline, takes_values, identity, is_internal }
+        let seen_maps = seen_maps(&self.ctx);
+        Planner { db, handle, deadline, takes_values, identity, is_internal, seen_maps }
     }
 
     /// Calls `bind` with the facts that binding reads.
@@ -258,6 +266,7 @@ impl Session {
         if let Some((bound_in, statement)) = known
             && bound_in == context
             && statement.bindings.are_current()
+            && statement.bindings.are_seen_by(seen_maps(&self.ctx).as_ref())
         {
             return Ok(statement);
         }

@@ -10,6 +10,7 @@ mod indexes;
 mod limits;
 mod locks;
 mod notifications;
+mod older_snapshots;
 mod prepared;
 mod recorded;
 mod roles;

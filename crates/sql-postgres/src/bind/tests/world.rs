@@ -313,6 +313,7 @@ impl World {
                 nulls_equal: false,
                 deferral: query::catalog::foreign_key::Deferral::Never,
                 is_primary: false,
+                is_unseen: false,
             });
         }
         let check = |(name, text)| Check { id: UNNUMBERED, name, text, enforced: true };
@@ -341,6 +342,7 @@ impl World {
             created: 0,
             temporary: false,
             query: None,
+            is_unseen: false,
             computes: false,
             live: Arc::new(TableState::new(1)),
             formulas: OnceLock::new(),
