@@ -9,6 +9,7 @@ use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::messages::subscriptions::Subscriptions;
+use crate::messages::tracking::TrackingState;
 
 /// The data of a connection that CLIENT LIST shows. The session writes it, other sessions read it.
 pub struct Client {
@@ -43,6 +44,11 @@ pub struct Client {
     pub subscribed: AtomicUsize,
     /// Gets the requests of all clients.
     pub monitors: AtomicBool,
+    pub tracking: Mutex<TrackingState>,
+    /// Whether that is on.
+    pub tracks: AtomicBool,
+    /// Another client that tracks has its messages sent to this one.
+    pub is_redirected_to: AtomicBool,
     /// The version of the protocol, for messages.
     pub resp3: AtomicBool,
     /// Since when more bytes are unsent than the soft limit; 0 if there are fewer.
@@ -76,6 +82,9 @@ impl Client {
             subscriptions: Mutex::default(),
             subscribed: AtomicUsize::new(0),
             monitors: AtomicBool::new(false),
+            tracking: Mutex::default(),
+            tracks: AtomicBool::new(false),
+            is_redirected_to: AtomicBool::new(false),
             resp3: AtomicBool::new(false),
             over_soft_limit_ms: AtomicU64::new(0),
             send_peak: AtomicU64::new(0),
@@ -91,7 +100,8 @@ impl Client {
     /// Returns whether messages may come to the client.
     #[inline]
     pub fn gets_messages(&self) -> bool {
-        self.is_subscriber() || self.monitors.load(Ordering::Relaxed)
+        let others = [&self.monitors, &self.tracks, &self.is_redirected_to];
+        self.is_subscriber() || others.iter().any(|is| is.load(Ordering::Relaxed))
     }
 
     /// Returns whether the peer has closed the connection, or the client was killed, since the first script of it began.
@@ -207,18 +217,22 @@ impl Client {
             let own = self.subscriptions.lock();
             (own.channels.len(), own.patterns.len(), own.shards.len())
         };
+        let tracking = self.tracking.lock().clone();
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let letters = [
             (self.monitors.load(Ordering::Relaxed), 'O'),
             (self.is_subscriber(), 'P'),
             (state.multi >= 0, 'x'),
             (state.parked, 'b'),
+            (tracking.is_on, 't'),
+            (tracking.is_broken, 'R'),
+            (tracking.is_broadcast, 'B'),
             (self.no_evict.load(Ordering::Relaxed), 'e'),
         ];
         let flags: String = letters.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect();
         // A reply is written directly to the connection's buffer; there is no separate list of replies.
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir=-1 resp={}",
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir={} resp={}",
             self.id,
             self.address,
             self.local,
@@ -242,6 +256,7 @@ impl Client {
             if buffers.unsent > 0 { "rw" } else { "r" },
             if state.command.is_empty() { "NULL" } else { state.command },
             state.user,
+            tracking.redirection(),
             state.resp,
         )
     }
@@ -272,6 +287,11 @@ impl Clients {
         if let Some(client) = client {
             client.finish();
         }
+    }
+
+    /// Returns a client that is connected and has not been killed.
+    pub fn find(&self, id: u64) -> Option<Arc<Client>> {
+        self.all.lock().get(&id).filter(|client| !client.killed.load(Ordering::Acquire)).cloned()
     }
 
     /// Returns the clients that have not been killed.

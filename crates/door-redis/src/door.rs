@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
+use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
 use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
@@ -77,6 +78,7 @@ impl RedisDoor {
                 users: Users::default(),
                 hub: Hub::default(),
                 monitors: Monitors::default(),
+                tracking: TrackingTable::default(),
                 output_limits: OutputLimits::default(),
                 event_flags: EventFlags::default(),
                 scripts: ScriptTexts::default(),
@@ -184,6 +186,7 @@ impl Door for RedisDoor {
         session.leave();
         self.shared.hub.leave(&session.client);
         self.shared.monitors.leave(&session.client);
+        self.shared.stop_tracking(&session.client);
         self.shared.clients.remove(session.client.id);
     }
 

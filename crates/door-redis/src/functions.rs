@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, config, connection, debug, dump, expire, function, generic, geo, hash, hyperloglog, info,
     introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
-    sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, transaction,
+    sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -247,8 +247,9 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("wait", Session(server::wait)),
     ("auth", Session(connection::auth)),
     ("client", Container),
+    ("client|caching", Session(tracking::caching)),
     ("client|getname", Session(client::getname)),
-    ("client|getredir", Session(client::getredir)),
+    ("client|getredir", Session(tracking::getredir)),
     ("client|help", Session(client::help)),
     ("client|id", Session(client::id)),
     ("client|info", Session(client::info)),
@@ -258,7 +259,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("client|pause", Session(client::pause)),
     ("client|reply", Session(client::reply)),
     ("client|setname", Session(client::setname)),
-    ("client|trackinginfo", Session(client::trackinginfo)),
+    ("client|tracking", Session(tracking::tracking)),
+    ("client|trackinginfo", Session(tracking::trackinginfo)),
     ("client|unblock", Session(client::unblock)),
     ("client|unpause", Session(client::unpause)),
     ("echo", Session(connection::echo)),

@@ -24,6 +24,7 @@ pub mod key_events;
 pub mod limits;
 pub mod monitors;
 pub mod subscriptions;
+pub mod tracking;
 
 use delivery::{Delivery, Message};
 use subscriptions::Topic;

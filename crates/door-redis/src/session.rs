@@ -20,6 +20,7 @@ use crate::command::{self, Command, flag};
 use crate::errors;
 use crate::messages::monitors::Observed;
 use crate::messages::subscriptions::Publication;
+use crate::messages::tracking::Origin;
 use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
 use crate::shared::Shared;
@@ -101,6 +102,8 @@ pub struct Session {
     pub(crate) unsent: Vec<Publication>,
     /// The running command writes confirmations of subscriptions, which CLIENT REPLY does not suppress.
     pub(crate) sends_pushes: bool,
+    /// How many transactions of a client that tracks keys have begun to run.
+    pub(crate) tracked_runs: u64,
     /// The highest durability LSN of all batches. It is that of the messages which the session publishes.
     highest_lsn: u64,
     parser: Parser,
@@ -162,6 +165,7 @@ impl Session {
             runs_script: false,
             unsent: Vec::new(),
             sends_pushes: false,
+            tracked_runs: 0,
             highest_lsn: 0,
             parser: Parser::new(),
             last_ns: 0,
@@ -494,7 +498,13 @@ impl Session {
 
     /// Moves events of keys that the command has caused, and that the session subscribes to, before its reply, as in Redis.
     fn put_own_events(&mut self, out: &mut Vec<u8>, mark: usize) {
-        if self.client.is_subscriber() && self.spool.is_none() && self.shared.keyspace.events().wants(u32::MAX) {
+        // To a client that tracks keys, what has come may be about the reply, and must follow it (DR-15).
+        let tracks = self.client.tracks.load(Ordering::Relaxed);
+        if !tracks
+            && self.client.is_subscriber()
+            && self.spool.is_none()
+            && self.shared.keyspace.events().wants(u32::MAX)
+        {
             let reply = out.split_off(mark);
             self.take_messages(out);
             out.extend_from_slice(&reply);
@@ -512,17 +522,36 @@ impl Session {
         !self.resp3 && self.client.is_subscriber()
     }
 
+    /// Returns whether the reply of the running request is in a file.
+    pub(crate) fn spools(&self) -> bool {
+        self.spool.is_some()
+    }
+
     /// Returns whether the session has no special state, so that commands may take the fast path.
     fn is_plain(&self) -> bool {
         self.multi.is_none()
             && self.replies == Replies::On
             && !self.is_restricted()
             && !self.client.monitors.load(Ordering::Relaxed)
+            && !self.client.tracks.load(Ordering::Relaxed)
             && self.identity.as_ref().is_some_and(|identity| identity.user.is_unrestricted())
             && self.shared.clients.pause_at(0).is_none()
     }
 
     fn dispatch(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
+        if self.shared.tracking.client_count() == 0 {
+            return self.dispatch_unmarked(args, io);
+        }
+        let (origin, mark) = (Origin::request(self.client.id), io.out().len());
+        let step = self.dispatch_unmarked(args, io);
+        if step != Step::Hold {
+            self.end_caching(args);
+        }
+        self.put_own_invalidations(origin.finish(), io.out(), mark);
+        step
+    }
+
+    fn dispatch_unmarked(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
         if self.is_plain() && self.fast_path(args, io) {
             return Step::Next;
         }

@@ -14,6 +14,7 @@ use crate::messages::delivery::Delivery;
 use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
 use crate::messages::subscriptions::Topic;
+use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
 use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub users: Users,
     pub hub: Hub,
     pub monitors: Monitors,
+    pub tracking: TrackingTable,
     pub output_limits: OutputLimits,
     pub event_flags: EventFlags,
     pub scripts: ScriptTexts,

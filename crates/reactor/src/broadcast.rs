@@ -84,8 +84,13 @@ impl Connection {
         }
     }
 
-    /// Appends the messages of the mailbox to the output, each held for its durability LSN. Only the runner calls this.
+    /// Appends the messages of the mailbox to the output, each held for its durability LSN. A session that pauses may have written half of a reply: the messages wait
+    /// for the end of the pause. Only the runner calls this.
     pub(crate) fn append_messages(&self, state: &mut StreamState, scratch: &mut Scratch) {
+        state.has_messages = state.is_paused;
+        if state.is_paused {
+            return;
+        }
         let mut mailbox = self.mailbox.lock();
         if mailbox.messages.is_empty() {
             return;

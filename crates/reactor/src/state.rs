@@ -89,6 +89,8 @@ pub(crate) struct StreamState {
     pub is_registered: bool,
     /// The mailbox holds replies that wait for the watermark.
     pub has_held_mail: bool,
+    /// The mailbox has got messages during a pause.
+    pub has_messages: bool,
     /// The beginning of the round in which bytes were received last, by the clock of `Latencies`.
     pub last_round: u64,
     /// Receives since the processor of incoming packets was checked last.

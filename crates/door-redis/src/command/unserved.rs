@@ -19,8 +19,6 @@ pub const UNSERVED: &[Unserved] = &[
     unserved("asking", category::FAST | category::CONNECTION),
     unserved("bgrewriteaof", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("bgsave", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("client|caching", category::SLOW | category::CONNECTION),
-    unserved("client|tracking", category::SLOW | category::CONNECTION),
     unserved("cluster", category::SLOW),
     unserved("cluster|addslots", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("cluster|addslotsrange", category::ADMIN | category::SLOW | category::DANGEROUS),

@@ -44,23 +44,6 @@ pub fn info(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 /// Tracking is not served, so it is always off.
-pub fn getredir(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.reply.integer(-1);
-    Ok(())
-}
-
-pub fn trackinginfo(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.reply.map(3);
-    call.reply.bulk(b"flags");
-    call.reply.set(1);
-    call.reply.bulk(b"off");
-    call.reply.bulk(b"redirect");
-    call.reply.integer(-1);
-    call.reply.bulk(b"prefixes");
-    call.reply.array(0);
-    Ok(())
-}
-
 pub fn unpause(session: &mut Session, call: &mut Call<'_>) -> Result {
     session.shared.clients.unpause();
     session.shared.keyspace.pause_expire(0);
@@ -307,6 +290,8 @@ pub fn help(_: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 const HELP: &[&str] = &[
+    "CACHING (YES|NO)",
+    "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
     "GETREDIR",
     "    Return the client ID we are redirecting to when tracking is enabled.",
     "GETNAME",
@@ -343,6 +328,9 @@ const HELP: &[&str] = &[
     "    Assign the name <name> to the current connection.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
     "    Unblock the specified blocked client.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Control server assisted client side caching.",
     "TRACKINGINFO",
     "    Report tracking status for the current connection.",
     "NO-EVICT (ON|OFF)",

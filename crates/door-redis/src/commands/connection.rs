@@ -50,6 +50,7 @@ pub fn select(session: &mut Session, call: &mut Call<'_>) -> Result {
 pub fn reset(session: &mut Session, call: &mut Call<'_>) -> Result {
     session.shared.hub.leave(&session.client);
     session.shared.monitors.leave(&session.client);
+    session.shared.stop_tracking(&session.client);
     session.take_messages(call.reply.out);
     session.multi = None;
     session.watch.clear();

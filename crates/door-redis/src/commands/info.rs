@@ -103,7 +103,7 @@ fn clients(session: &Session, text: &mut Text) -> Written {
         text.add("maxclients", pool.settings().max_connections);
     }
     text.add("blocked_clients", clients.iter().filter(|client| client.state.lock().parked).count());
-    text.add("tracking_clients", 0);
+    text.add("tracking_clients", session.shared.tracking.client_count());
     Ok(())
 }
 
@@ -167,6 +167,10 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     text.add("pubsub_channels", shared.hub.count_active(Topic::Channel));
     text.add("pubsub_patterns", shared.hub.count_patterns());
     text.add("pubsubshard_channels", shared.hub.count_active(Topic::Shard));
+    let tracked = shared.tracking.counts();
+    text.add("tracking_total_keys", tracked.keys);
+    text.add("tracking_total_items", tracked.items);
+    text.add("tracking_total_prefixes", tracked.prefixes);
     text.add("client_output_buffer_limit_disconnections", shared.stats.output_limit_disconnections.get());
     text.add("scan_restarts", metrics.scan_restarts.get());
     text.add("transactions_committed", metrics.txn_commits.get());

@@ -33,6 +33,7 @@ pub mod sorted_set;
 pub mod sorted_wait;
 pub mod stream;
 pub mod string;
+pub mod tracking;
 pub mod transaction;
 mod waits;
 

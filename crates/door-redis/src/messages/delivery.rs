@@ -21,7 +21,7 @@ impl<F: Fn(&mut Reply<'_>)> Message<F> {
         Message { write, encoded: [None, None] }
     }
 
-    fn in_version(&mut self, resp3: bool) -> &Arc<[u8]> {
+    pub(crate) fn in_version(&mut self, resp3: bool) -> &Arc<[u8]> {
         let write = &self.write;
         self.encoded[usize::from(resp3)].get_or_insert_with(|| {
             let mut out = Vec::new();
@@ -51,8 +51,12 @@ impl Delivery<'_> {
         if client.killed.load(Ordering::Relaxed) {
             return;
         }
+        self.put(client, message.in_version(client.resp3.load(Ordering::Relaxed)));
+    }
+
+    /// Sends an encoded message.
+    pub fn put(&mut self, client: &Arc<Client>, bytes: &Arc<[u8]>) {
         let Some(connection) = client.connection.upgrade() else { return };
-        let bytes = message.in_version(client.resp3.load(Ordering::Relaxed));
         let Some(backlog) = self.broadcast.put(&connection, bytes, self.lsn) else { return };
         if self.limits.are_exceeded(client, backlog, self.now_ms) && !client.killed.swap(true, Ordering::AcqRel) {
             self.cut.push(client.clone());

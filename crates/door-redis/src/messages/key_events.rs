@@ -4,11 +4,13 @@
 
 use std::sync::{Arc, Weak};
 
-use engine::{KeyEvent, Lsn};
+use engine::{KeyEvent, Lsn, event_class};
 use stdx::sync::atomic::Ordering;
 
+use crate::clients::Client;
 use crate::messages::delivery::Delivery;
 use crate::messages::subscriptions::Topic;
+use crate::messages::tracking::TrackingState;
 use crate::parameters::event_flags::{KEYEVENT, KEYSPACE};
 use crate::shared::Shared;
 
@@ -32,7 +34,28 @@ impl Shared {
 
     /// Asks the keyspace for the events that somebody may hear of.
     pub fn want_events(&self) {
-        self.keyspace.events().want(self.event_flags.classes());
+        self.tracking.while_counted(|any_tracks| {
+            let changes = if any_tracks { event_class::CHANGED | event_class::CONTENTS } else { 0 };
+            self.keyspace.events().want(self.event_flags.classes() | changes);
+        });
+    }
+
+    /// Begins to tell a client of changes, or changes what it is told.
+    pub fn start_tracking(&self, client: &Arc<Client>, state: TrackingState, prefixes: &[Box<[u8]>]) {
+        if let Some(target) = self.clients.find(state.redirect) {
+            target.is_redirected_to.store(true, Ordering::Relaxed);
+        }
+        *client.tracking.lock() = state;
+        client.tracks.store(true, Ordering::Relaxed);
+        self.tracking.join(client, prefixes);
+        self.want_events();
+    }
+
+    pub fn stop_tracking(&self, client: &Client) {
+        if client.tracks.swap(false, Ordering::Relaxed) {
+            self.tracking.leave(client);
+            self.want_events();
+        }
     }
 
     fn announce(&self, events: &[KeyEvent], lsn: Lsn) {
@@ -43,6 +66,9 @@ impl Shared {
             .iter()
             .filter(|event| event.class & classes != 0)
             .for_each(|event| self.send_event(event, &mut delivery));
+        if self.tracking.client_count() > 0 {
+            self.tracking.announce(events, &self.clients, &mut delivery);
+        }
         self.finish(delivery);
     }
 

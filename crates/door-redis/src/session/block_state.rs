@@ -6,12 +6,16 @@ use engine::WaitTicket;
 use reactor::Alarm;
 use stdx::sync::Mutex;
 
+use crate::messages::tracking::Origin;
+
 /// The reply of the thread that serves a ticket.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) reply: Vec<u8>,
     /// The durability LSN of the reply, once its transaction is decided.
     pub(super) done: Option<u64>,
+    /// The changes of the service are the client's, until it is decided.
+    pub(super) origin: Option<Origin>,
 }
 
 /// A blocked session's wait.

@@ -18,6 +18,7 @@ use crate::call::{Blocking, Call};
 use crate::clients::UNBLOCK_ERROR;
 use crate::command::Command;
 use crate::errors;
+use crate::messages::tracking::Origin;
 use crate::reply::Reply;
 use crate::spool::Spooling;
 
@@ -34,7 +35,7 @@ impl Session {
         let (of_serve, of_served, resp3, db) = (slot.clone(), slot.clone(), self.resp3, self.db);
         let shared = self.shared.clone();
         let connection = self.client.connection.clone();
-        let handle = self.client.handle();
+        let (handle, client) = (self.client.handle(), self.client.id);
         let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &engine::Claim<'_>| {
             if connection.upgrade().is_none_or(|connection| connection.is_closed()) {
                 return Ok(Serving::Waits);
@@ -44,15 +45,18 @@ impl Session {
             let reply = Reply { out: &mut out, resp3 };
             let limits = &shared.pack_limits;
             let mut call = Call { args: &[], db, reply, command, spooling: &mut spooling, limits };
+            let origin = Origin::wait(client);
             let serving = serve(txn, key, claim, &mut call)?;
             spooling.refuse()?;
             if serving == Serving::Served {
-                of_serve.lock().reply = out;
+                let mut slot = of_serve.lock();
+                (slot.reply, slot.origin) = (out, Some(origin));
             }
             Ok(serving)
         };
         let served = move |lsn: Result<u64, engine::Error>| {
             let mut slot = of_served.lock();
+            slot.origin = None;
             slot.done = Some(*lsn.as_ref().unwrap_or(&0));
             if let Err(error) = lsn {
                 slot.reply.clear();

@@ -53,7 +53,11 @@ impl Session {
         let keys = command.keys_of(db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
-        let lsn = match functions::of(command) {
+        let function = functions::of(command);
+        if !matches!(function, Run::Script(_)) {
+            self.enter_reads(command, args, None);
+        }
+        let lsn = match function {
             Run::Script(f) => self.run_script(f, command, args, keys.as_deref(), out, &mut spooling)?,
             Run::Session(f) => {
                 let mut call = Call {
@@ -142,6 +146,7 @@ impl Session {
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         self.running_queue.store(true, Ordering::Relaxed);
         let result = keyspace.write_growing(keys.map(<[_]>::to_vec), |txn| {
+            self.begin_tracked_run();
             // It may be the second run: nothing is left of the first.
             out.truncate(mark);
             self.unsent.clear();
@@ -194,6 +199,7 @@ impl Session {
         let (db, resp3) = (self.db, self.resp3);
         self.running_queue.store(true, Ordering::Relaxed);
         let result = keyspace.write_growing(keys, |txn| {
+            self.begin_tracked_run();
             // It may be the second run, with more keys: nothing is left of the first.
             out.truncate(mark);
             spooling.reset();
@@ -258,7 +264,11 @@ impl Session {
 
 /// Runs a command in a transaction that is under way, of EXEC or of a script.
 fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
-    match functions::of(call.command) {
+    let function = functions::of(call.command);
+    if !matches!(function, Run::Script(_)) {
+        session.enter_reads(call.command, call.args, Some(txn));
+    }
+    match function {
         Run::Read(f) | Run::Write(f) => f(txn, call),
         Run::Block(f) | Run::ReadOrBlock(f) => {
             if let Some(blocking) = f(txn, call)? {

@@ -6,6 +6,7 @@ use crate::command::{Command, category, row};
 pub const ROWS: &[Command] = &[
     row("auth", -2, NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY, category::CONNECTION),
     row("client", -2, 0, 0),
+    row("client|caching", 3, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|getname", 2, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|getredir", 2, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|help", 2, LOADING | STALE, category::CONNECTION),
@@ -17,6 +18,7 @@ pub const ROWS: &[Command] = &[
     row("client|pause", -3, ADMIN | NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|reply", 3, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|setname", 3, NOSCRIPT | LOADING | STALE, category::CONNECTION),
+    row("client|tracking", -3, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|trackinginfo", 2, NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|unblock", -3, ADMIN | NOSCRIPT | LOADING | STALE, category::CONNECTION),
     row("client|unpause", 2, ADMIN | NOSCRIPT | LOADING | STALE, category::CONNECTION),

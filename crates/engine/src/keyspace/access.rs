@@ -295,6 +295,7 @@ impl Keyspace {
             (was_expired, event_class::EXPIRED, "expired"),
             (was_expired || !facts.existed, event_class::NEW, "new"),
             (true, event_class::STRING, "set"),
+            (true, event_class::CHANGED, ""),
             (matches!(expire, Expire::At(_)), event_class::GENERIC, "expire"),
         ];
         let wanted = events.into_iter().filter(|(is, class, _)| *is && self.events.wants(*class));

@@ -25,6 +25,8 @@ pub mod event_class {
     pub const MISS: u32 = 1 << 11;
     pub const MODULE: u32 = 1 << 13;
     pub const NEW: u32 = 1 << 14;
+    /// The value of a key has changed, in whatever way: WATCH would notice it. The event has no name.
+    pub const CHANGED: u32 = 1 << 30;
     /// FLUSHDB, FLUSHALL or SWAPDB replaced the contents of a database. The event names no key.
     pub const CONTENTS: u32 = 1 << 31;
 }

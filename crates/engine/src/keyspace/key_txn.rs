@@ -397,11 +397,15 @@ impl<'k> KeyTransaction<'k> {
         if self.several || self.changed { self.begin() } else { Ok(()) }
     }
 
-    pub(crate) fn touched(&self, place: &KeyPlace, touch: Touch) {
+    pub(crate) fn touched(&mut self, place: &KeyPlace, touch: Touch) {
         // An element has no name that could be watched: its meta record is touched.
-        if place.space != ELEMENTS && self.keyspace.watched.is_watched() {
+        if place.space == ELEMENTS {
+            return;
+        }
+        if self.keyspace.watched.is_watched() {
             self.keyspace.watched.touch(place.db, place.key.suffix(), touch);
         }
+        self.notify_at(place, event_class::CHANGED, "");
     }
 
     /// Notes a changed key, which now has a value of one type and had one of another, if clients wait for it (EN-76). The end of a stream ends some waits.
@@ -449,6 +453,11 @@ impl<'k> KeyTransaction<'k> {
         if place.space != ELEMENTS && !self.is_staged && self.keyspace.events.wants(class) {
             self.events.push(KeyEvent { db: place.db, class, name, key: place.name() });
         }
+    }
+
+    /// Returns how often the transaction has changed a key of this name so far, if the class CHANGED is wanted.
+    pub fn count_changes(&self, key: &[u8]) -> u32 {
+        self.events.iter().filter(|event| event.class == event_class::CHANGED && *event.key == *key).count() as u32
     }
 
     /// Announces the events. The transaction is decided and holds its stripes (EN-65).

@@ -88,6 +88,7 @@ impl StreamState {
             is_closing: false,
             is_registered: false,
             has_held_mail: false,
+            has_messages: false,
             last_round: 0,
             receives: 0,
             suggested_home: None,

@@ -129,6 +129,9 @@ impl Connection {
             shared.counters.panics.add(1);
             Flow::CloseNow
         });
+        if state.has_messages {
+            self.append_messages(state, scratch);
+        }
         state.is_closing |= flow == Flow::Close;
         let is_alive = flow != Flow::CloseNow && state.start_tls(tls.as_ref()) && self.flush(state, scratch);
         (consumed, is_alive)

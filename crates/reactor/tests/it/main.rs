@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use reactor::{Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, Settings};
+use reactor::{Broadcast, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, Settings};
 use stdx::watermark::Watermark;
 
 /// A door of lines: `echo TEXT`, `hold LSN` (the reply waits for the WAL), `block` (an announced wait until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
@@ -26,6 +26,8 @@ struct Lines {
     deferred: Deferred,
     /// Sessions that `look_ahead` has seen.
     looked: AtomicUsize,
+    /// A message that comes when a session pauses.
+    at_pause: Mutex<Option<Arc<[u8]>>>,
     /// Requests that have begun to spin.
     spinning: AtomicUsize,
 }
@@ -126,6 +128,9 @@ impl Door for Lines {
             }
             let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return Flow::Continue };
             if io.is_full() {
+                if let Some(message) = self.at_pause.lock().unwrap().take() {
+                    Broadcast::default().put(io.connection(), &message, 0).expect("it is open");
+                }
                 io.pause();
                 return Flow::Continue;
             }
