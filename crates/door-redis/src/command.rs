@@ -209,7 +209,7 @@ impl Command {
 
     /// Returns first key, last key and step, as COMMAND shows them in addition to the specs. Keys that are counted or behind a word have no place in them.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
-        let mut placed = self.keys.iter().filter(|spec| !spec.is_counted && spec.keyword.is_none());
+        let mut placed = self.keys.iter().filter(|spec| !spec.is_counted && !spec.is_unknown && spec.keyword.is_none());
         let Some(first) = placed.next() else { return (0, 0, 0) };
         match placed.next_back() {
             None => (first.first as i64, first.absolute_last(), first.step as i64),

@@ -11,7 +11,7 @@ use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, config, connection, debug, dump, expire, function, generic, geo, hash, hyperloglog, info,
-    introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog,
+    introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog, sort,
     sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
@@ -31,6 +31,8 @@ pub enum Run {
     Block(BlockingFunction),
     /// Does the same, but only reads keys.
     ReadOrBlock(BlockingFunction),
+    /// Reads or changes keys that may not be among its arguments.
+    Grow(GrowingFunction),
     /// Works on the session or the server.
     Session(fn(&mut State, &mut Call<'_>) -> Result),
     /// Has subcommands, which run instead. The arity of its row makes a subcommand mandatory.
@@ -40,11 +42,14 @@ pub enum Run {
 /// The function of a command that runs a script.
 pub type ScriptFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>, RunCommand) -> Result;
 
+/// The function of a command that finds keys while it runs.
+pub type GrowingFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result;
+
 /// The function of a command that may wait.
 pub type BlockingFunction =
     fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> std::result::Result<Option<Blocking>, engine::Error>;
 
-use Run::{Block, Container, Read, ReadOrBlock, Script, Session, Write};
+use Run::{Block, Container, Grow, Read, ReadOrBlock, Script, Session, Write};
 
 /// Returns the function of a command.
 pub fn of(command: &'static Command) -> Run {
@@ -240,6 +245,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("rename", Write(generic::rename)),
     ("renamenx", Write(generic::renamenx)),
     ("scan", Read(scan::scan)),
+    ("sort", Grow(sort::sort)),
+    ("sort_ro", Grow(sort::sort)),
     ("touch", Read(generic::exists)),
     ("ttl", Read(expire::ttl)),
     ("type", Read(generic::type_of)),

@@ -89,6 +89,12 @@ impl User {
 }
 
 impl User {
+    /// Returns whether the user may run a command and read any key with it.
+    pub fn reads_all_keys(&self, command: &'static Command, args: &[&[u8]]) -> bool {
+        self.unrestricted
+            || self.selectors.iter().any(|selector| selector.reads_all_keys() && selector.check(command, args).is_ok())
+    }
+
     /// Returns whether the user may keep such subscriptions.
     pub fn may_keep(&self, subscriptions: &Subscriptions) -> bool {
         let may = |name: &[u8], is_pattern: bool| {

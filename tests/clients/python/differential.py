@@ -24,7 +24,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--seed", type=int, default=None)
 parser.add_argument("--rounds", type=int, default=1 << 30)
-parser.add_argument("--only", choices=["sorted", "geo", "streams"], help="commands of one group, and those that make and remove keys")
+parser.add_argument("--only", choices=["sorted", "geo", "streams", "sort"], help="commands of one group, and those that make and remove keys")
 parser.add_argument("--canary", action="store_true", help="spoil a reply: the run must fail")
 arguments = parser.parse_args()
 seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -310,6 +310,18 @@ LISTS = [
 ]
 
 
+def sorts(rng):
+    """Elements whose weights are equal have no order with BY and ALPHA, and sets none with BY and a constant."""
+    if rng.random() < 0.2:
+        words = ["SORT", rng.choice(sorted_commands.ONE_SCORE), "BY", "nosort"]
+        return words + maybe(rng, "DESC", "ASC", p=0.5) + (["LIMIT", number(rng), number(rng)] if rng.random() < 0.5 else []) + (["GET", "#"] if rng.random() < 0.3 else [])
+    options = [["DESC"], ["asc"], ["LIMIT", number(rng), number(rng)], ["LIMIT", "0", "3"], ["STORE", key(rng)], ["GET", pick(rng, "#", "k*", "k*->f1", "k", "*", "*->")], ["GET", "k*"], ["BAD"], ["LIMIT", "1"], ["GET"]]
+    chosen = [option for option in options if rng.random() < (0.03 if len(option) == 1 and option[0] in ("BAD", "GET") else 0.15)]
+    chosen += rng.choice([[], [["ALPHA"]], [["ALPHA"]], [["BY", pick(rng, "k*", "k*->f1", "*", "w*->x")]]])
+    rng.shuffle(chosen)
+    return [pick(rng, "SORT", "SORT", "SORT", "SORT_RO"), key(rng), *[word for option in chosen for word in option]]
+
+
 def acl(rng):
     user = rng.choice(["ann", "ben"])
     if rng.random() < 0.6:
@@ -388,6 +400,7 @@ COMMANDS = [
     *PLACES,
     *STREAMS,
     *LISTS,
+    (6, sorts),
 ]
 if arguments.only == "sorted":
     COMMANDS = [*SORTED, (3, lambda r: ["DEL", key(r)]), (3, lambda r: ["SADD", key(r), *fields(r)]), (1, lambda r: ["COPY", key(r), key(r)]), (1, lambda r: ["RENAME", key(r), key(r)])]
@@ -395,6 +408,8 @@ if arguments.only == "geo":
     COMMANDS = [*PLACES, (1, lambda r: ["DEL", key(r)]), (1, lambda r: ["ZADD", key(r), number(r), field(r)])]
 if arguments.only == "streams":
     COMMANDS = [*STREAMS, (1, lambda r: ["MULTI"]), (2, lambda r: ["EXEC"]), (1, lambda r: ["WATCH", stream(r)]), (1, set_command)]
+if arguments.only == "sort":
+    COMMANDS = [(20, sorts), *LISTS, (4, lambda r: ["SADD", key(r), *[str(r.randrange(12)) for _ in range(r.randrange(1, 9))]]), (6, lambda r: ["RPUSH", key(r), *[str(r.randrange(12)) for _ in range(r.randrange(1, 9))]]), (4, lambda r: ["SET", key(r), str(r.randrange(9))]), (3, lambda r: ["HSET", key(r), "f1", str(r.randrange(9))]), (2, lambda r: ["ZADD", key(r), number(r), str(r.randrange(9))]), *SORTED[:2], (8, lambda r: ["DEL", key(r)]), (1, lambda r: ["MULTI"]), (2, lambda r: ["EXEC"])]
 WEIGHTS = [weight for weight, _ in COMMANDS]
 
 
@@ -458,6 +473,12 @@ def items_of(name, reply):
 def same(command, ours, theirs, connection):
     name = command[0].upper()
     if ours == theirs:
+        return True
+    if name in ("SORT", "SORT_RO", "EXEC") and b"-ERR One or more scores" in theirs:
+        # Redis takes an old ERANGE of the C library for one of this command.
+        return True
+    if name in ("OBJECT", "EXEC") and ours.replace(b"$8\r\nlistpack\r\n", b"$8\r\nskiplist\r\n") == theirs:
+        # Redis' SORT converts the sorted sets that it reads.
         return True
     if name in UNORDERED and ours.split(b"\r\n")[0] == theirs.split(b"\r\n")[0] and ours[:1] in b"*~%":
         return items_of(name, ours) == items_of(name, theirs)

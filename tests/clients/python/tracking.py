@@ -17,7 +17,8 @@ seed = arguments.seed if arguments.seed is not None else random.SystemRandom().r
 print(f"seed {seed}", flush=True)
 tally = Tally()
 
-KEYS = ["a", "b", "ab", "c", "long" + "x" * 600, ""]
+LONG = "long" + "x" * 600
+KEYS = ["a", "b", "ab", "c", LONG, ""]
 CLIENTS = 4
 # The last client subscribes in RESP2, as the target of redirections.
 TARGET = CLIENTS - 1
@@ -39,13 +40,13 @@ class Crowd:
     def run(self, at, requests):
         """Sends requests in one piece. Returns what each client has got when it answers a request that follows."""
         self.wires[at].send(b"".join(request(*[self.ids[word] if isinstance(word, int) else word for word in words]) for words in requests))
-        self.output = [b""] * CLIENTS
+        self.output = [[] for _ in range(CLIENTS)]
         # Redis sends what it broadcasts when it has read all that has come, so the others are asked behind the replies.
         replies = 0
         while replies < len(requests):
             reply = self.wires[at].reply()
             replies += not reply.startswith(b">")
-            self.output[at] += reply
+            self.output[at].append(reply)
         for client in [at, *[other for other in range(CLIENTS) if other != at]]:
             wire = self.wires[client]
             wire.send(request("PING") if client == TARGET else request("CLIENT", "GETNAME"))
@@ -53,7 +54,7 @@ class Crowd:
                 reply = wire.reply()
                 if reply in (b"$12\r\nsynchronised\r\n", b"*2\r\n$4\r\npong\r\n$0\r\n\r\n", b"+PONG\r\n"):
                     break
-                self.output[client] += reply
+                self.output[client].append(reply)
         return self.output
 
     def close(self):
@@ -107,25 +108,29 @@ def step(rng):
     return [["MULTI"], *[rng.choice([reads, changes])(rng) for _ in range(rng.randrange(1, 5))], ["EXEC"]]
 
 
-def ambiguous(requests):
-    """Of several overlapping prefixes, Redis 7.0 reports a second one with an error and with OK."""
+def differs(requests, is_quiet):
+    """Whether Redis 7.0 does what Beluga does not: it reports the second of overlapping prefixes with an error and with OK; it tells a client with BCAST and NOLOOP of what its own scripts change; and it has reads behind a FLUSHALL of the same transaction in its table."""
     prefixes = [words[at + 1] for words in requests for at, word in enumerate(words[:-1]) if word == "PREFIX"]
-    return len(prefixes) > 1
+    names = [words[0] for words in requests]
+    return len(prefixes) > 1 or is_quiet and "EVAL" in names or "EXEC" in names and ("FLUSHALL" in names or "FLUSHDB" in names)
 
 
 def history(beluga, peer, rng):
     versions = [rng.choice("33332") for _ in range(TARGET)] + ["2"]
     crowds = [Crowd(beluga.port, versions), Crowd(peer.port, versions)]
-    said = []
+    said, quiet = [], set()
     try:
         for _ in range(80):
             at, requests = rng.randrange(TARGET), step(rng)
-            if ambiguous(requests):
+            if differs(requests, at in quiet):
                 continue
+            words = [word.upper() if isinstance(word, str) else word for word in requests[0]]
+            if words[1:3] == ["TRACKING", "ON"]:
+                (quiet.add if "NOLOOP" in words else quiet.discard)(at)
             said.append((at, requests))
             ours, theirs = ([masked(output, crowd.ids if requests[0][0] == "CLIENT" else []) for output in crowd.run(at, requests)] for crowd in crowds)
             if ours != theirs:
-                return f"seed {seed}: RESP {versions}, {said[-16:]}: Beluga {ours}, Redis {theirs}"
+                return f"seed {seed}: RESP {versions}, {said[-16:]}: Beluga {ours}, Redis {theirs}".replace(LONG, "LONG")
         return None
     finally:
         for crowd in crowds:
@@ -133,9 +138,18 @@ def history(beluga, peer, rng):
 
 
 def masked(output, ids):
-    """The lines of an output, without the ids of clients and the new ids of entries."""
-    places = {b":" + name: b"client %d" % at for at, name in enumerate(ids)}
-    return [places.get(line, b"an id" if len(line) == 15 and line.startswith(b"17") else line) for line in output.split(b"\r\n")]
+    """The lines of an output, without the ids of clients and the new ids of entries. To a target of RESP2, Redis sends the null of RESP3 if that is the version of the client that redirects."""
+    places = {b"_": b"$-1"} | {b":" + name: b"client %d" % at for at, name in enumerate(ids)}
+    lines, pushes = [], []
+    for reply in [*output, b""]:
+        # The keys of one command have no order.
+        shown = [places.get(line, b"an id" if len(line) == 15 and line.startswith(b"17") else line) for line in reply.split(b"\r\n")[:-1]]
+        if shown[:1] == [b">2"] or shown[1:3] == [b"$7", b"message"]:
+            pushes.append(shown)
+        else:
+            lines += [*sorted(pushes), shown]
+            pushes = []
+    return lines
 
 
 with Server() as beluga, Peer() as peer:

@@ -16,6 +16,8 @@ pub struct KeySpec {
     pub is_counted: bool,
     /// The key is behind this word, wherever that is from argument `first` on.
     pub keyword: Option<&'static str>,
+    /// Clients are told that its place cannot be described.
+    pub is_unknown: bool,
 }
 
 /// A single key.
@@ -24,7 +26,7 @@ pub const fn at(first: usize, flags: &'static str) -> KeySpec {
 }
 
 pub const fn range(first: usize, last: i32, step: usize, flags: &'static str) -> KeySpec {
-    KeySpec { first, last, step, flags, notes: None, is_counted: false, keyword: None }
+    KeySpec { first, last, step, flags, notes: None, is_counted: false, keyword: None, is_unknown: false }
 }
 
 /// Keys behind argument `first`, which is their number.
@@ -40,6 +42,16 @@ pub const fn keyword(word: &'static str, first: usize, flags: &'static str) -> K
 /// Keys behind the word STREAMS.
 pub const fn streams(first: usize, flags: &'static str) -> KeySpec {
     KeySpec { keyword: Some("STREAMS"), last: -1, ..at(first, flags) }
+}
+
+/// Keys that are not among the arguments of SORT.
+pub const fn found_by_sort(flags: &'static str) -> KeySpec {
+    KeySpec { is_unknown: true, ..at(0, flags) }
+}
+
+/// The key behind STORE among the options of SORT.
+pub const fn stored_by_sort(flags: &'static str) -> KeySpec {
+    KeySpec { is_unknown: true, ..keyword("STORE", 2, flags) }
 }
 
 impl KeySpec {
@@ -65,6 +77,10 @@ impl KeySpec {
         if self.follows_streams() {
             let first = first_stream(args).unwrap_or(count);
             return (first..first + (count - first) / 2).step_by(1).chain(behind);
+        }
+        if self.is_unknown {
+            behind.extend(self.keyword.and_then(|_| sort_target(args)));
+            return (0..0).step_by(1).chain(behind);
         }
         if let Some(word) = self.keyword {
             // Of several, a command uses the last one.
@@ -118,6 +134,24 @@ fn before_streams(args: &[&[u8]], mut show: impl FnMut(&[u8])) -> Option<usize> 
             _ => return None,
         };
     }
+}
+
+/// Returns the index of the key that SORT stores to: the one behind the last STORE that is no argument of another option.
+fn sort_target(args: &[&[u8]]) -> Option<usize> {
+    let (mut at, mut target) = (2, None);
+    while at < args.len() {
+        match args[at].to_ascii_lowercase().as_slice() {
+            b"limit" => at += 2,
+            b"get" | b"by" => at += 1,
+            b"store" if at + 1 < args.len() => {
+                target = Some(at + 1);
+                at += 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    target
 }
 
 /// Returns whether a BITFIELD has only GET and OVERFLOW operations.

@@ -67,13 +67,5 @@ pub const UNSERVED: &[Unserved] = &[
     unserved("save", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("shutdown", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("slaveof", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved(
-        "sort",
-        category::WRITE | category::SET | category::SORTEDSET | category::LIST | category::SLOW | category::DANGEROUS,
-    ),
-    unserved(
-        "sort_ro",
-        category::READ | category::SET | category::SORTEDSET | category::LIST | category::SLOW | category::DANGEROUS,
-    ),
     unserved("sync", category::ADMIN | category::SLOW | category::DANGEROUS),
 ];

@@ -76,6 +76,17 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
     }
     reply.bulk(b"flags");
     words(reply, spec.flags.split(' ').map(str::to_owned));
+    if spec.is_unknown {
+        for part in [&b"begin_search"[..], b"find_keys"] {
+            reply.bulk(part);
+            reply.map(2);
+            reply.bulk(b"type");
+            reply.bulk(b"unknown");
+            reply.bulk(b"spec");
+            reply.map(0);
+        }
+        return;
+    }
     reply.bulk(b"begin_search");
     reply.map(2);
     reply.bulk(b"type");

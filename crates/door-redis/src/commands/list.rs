@@ -139,7 +139,7 @@ pub(crate) fn outer_item(txn: &mut KeyTransaction<'_>, entry: &Entry, end: End) 
 }
 
 /// Appends an item. Fails if memory has no room for it.
-fn append_item(txn: &mut KeyTransaction<'_>, item: &ItemValue<'_>, out: &mut Vec<u8>) -> Result {
+pub(crate) fn append_item(txn: &mut KeyTransaction<'_>, item: &ItemValue<'_>, out: &mut Vec<u8>) -> Result {
     if let Some(bytes) = item.bytes() {
         out.extend_from_slice(bytes);
         return Ok(());

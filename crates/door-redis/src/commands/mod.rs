@@ -27,6 +27,7 @@ pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod slowlog;
+pub mod sort;
 pub mod sorted_algebra;
 pub mod sorted_range;
 pub mod sorted_set;

@@ -7,6 +7,7 @@ use super::{Queued, Session};
 use crate::call::{self, Call};
 use crate::command::Command;
 use crate::command::keys::asks_to_wait;
+use crate::commands::sort;
 use crate::functions::{self, Run, ScriptFunction};
 use crate::number;
 use crate::reply::Reply;
@@ -72,6 +73,22 @@ impl Session {
                 0
             }
             Run::Container => unreachable!("arity asks for a subcommand"),
+            Run::Grow(f) => {
+                let keyspace = self.shared.keyspace.clone();
+                let needs_more = sort::needs_more(args);
+                let run = |txn: &mut KeyTransaction<'_>| {
+                    // It may be a later run, with more keys: nothing is left of the one before.
+                    self.begin_tracked_run();
+                    out.truncate(mark);
+                    spooling.reset();
+                    let reply = Reply { out: &mut *out, resp3 };
+                    let spooling = &mut spooling;
+                    f(self, txn, &mut Call { args, db, reply, command, spooling, limits: &shared.pack_limits })
+                };
+                let ((), lsn) =
+                    if needs_more { keyspace.write_growing(keys, run)? } else { keyspace.read(locks, run)? };
+                lsn
+            }
             Run::Block(f) => {
                 let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
                 let keyspace = self.shared.keyspace.clone();
@@ -283,6 +300,7 @@ fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'
             session.client.watch_departure();
             f(session, txn, call, run_in)
         }
+        Run::Grow(f) => f(session, txn, call),
         Run::Session(f) => f(session, call),
         Run::Container => unreachable!("arity asks for a subcommand"),
     }

@@ -1,8 +1,11 @@
 //! Rows of the group generic.
 
-use crate::command::flag::{DENYOOM, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
-use crate::command::keys::{at, range};
+use crate::command::flag::{DENYOOM, FAST, LOADING, MOVABLEKEYS, NOSCRIPT, READONLY, STALE, WRITE};
+use crate::command::keys::{at, found_by_sort, range, stored_by_sort};
 use crate::command::{Command, KeyScope, category, row};
+
+const SORTED: u32 = category::SET | category::SORTEDSET | category::LIST | category::DANGEROUS;
+const BY_AND_GET: &str = "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the key we sort";
 
 pub const ROWS: &[Command] = &[
     row("copy", -3, WRITE | DENYOOM, category::KEYSPACE)
@@ -38,6 +41,13 @@ pub const ROWS: &[Command] = &[
     row("renamenx", 3, WRITE | FAST, category::KEYSPACE).keys(&[at(1, "RW access delete"), at(2, "OW insert")]),
     row("restore", -4, WRITE | DENYOOM, category::KEYSPACE | category::DANGEROUS).keys(&[at(1, "OW update")]),
     row("scan", -2, READONLY, category::KEYSPACE).tips(&["nondeterministic_output", "request_policy:special"]),
+    row("sort", -2, WRITE | DENYOOM | MOVABLEKEYS, SORTED).keys(&[
+        at(1, "RO access"),
+        found_by_sort("RO access").noted(BY_AND_GET),
+        stored_by_sort("OW update").noted("For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the argument array"),
+    ]),
+    row("sort_ro", -2, READONLY | MOVABLEKEYS, SORTED)
+        .keys(&[at(1, "RO access"), found_by_sort("RO access").noted(BY_AND_GET)]),
     row("touch", -2, READONLY | FAST, category::KEYSPACE)
         .keys(&[range(1, -1, 1, "RO")])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"]),

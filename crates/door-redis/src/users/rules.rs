@@ -278,6 +278,11 @@ impl Selector {
             )
     }
 
+    /// Returns whether the selector allows to read any key.
+    pub fn reads_all_keys(&self) -> bool {
+        self.all_keys || self.keys.iter().any(|key| key.read && key.pattern == b"*")
+    }
+
     /// Returns whether the selector allows all commands on all keys and channels.
     pub fn allows_everything(&self) -> bool {
         self.has_all_served() && self.all_keys && self.all_channels
