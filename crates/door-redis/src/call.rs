@@ -1,10 +1,9 @@
 //! One run of a command: its arguments, and the destination of its reply.
 
-use engine::{Claim, Entry, Error, KeyTransaction, Kind, Serving};
+use engine::{Claim, EncodingLimits, Entry, Error, KeyTransaction, Kind, Serving};
 use stdx::memory;
 
 use crate::command::Command;
-use crate::parameters::encoding_limits::EncodingLimits;
 use crate::reply::{Reply, bulk_header};
 use crate::spool::{BLOCK, LONG, Spooling};
 

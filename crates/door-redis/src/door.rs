@@ -14,7 +14,6 @@ use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
 use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
-use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
@@ -64,7 +63,6 @@ impl RedisDoor {
         let door = RedisDoor {
             shared: Arc::new(Shared {
                 keyspace: engine.keyspace().clone(),
-                engine,
                 started_ms: clock.wall_ms(),
                 http_warned_ms: AtomicU64::new(0),
                 rates: Rates::new(clock.monotonic_ns()),
@@ -72,7 +70,7 @@ impl RedisDoor {
                 host,
                 stats: Stats::default(),
                 clients: Clients::default(),
-                pack_limits: EncodingLimits::new(&Parameters::default()),
+                pack_limits: engine.keyspace().encoding_limits().clone(),
                 parameters: Parameters::default(),
                 access_log: AccessLog::default(),
                 users: Users::default(),
@@ -92,8 +90,10 @@ impl RedisDoor {
                 request_bytes_max: AtomicU64::new(options.request_bytes_max),
                 port: options.port,
                 run_id,
+                engine,
             }),
         };
+        door.shared.pack_limits.set(door.shared.parameters.encoding_limits());
         door.shared.listen_to_keys();
         door.open_libraries();
         door

@@ -11,7 +11,7 @@ use stdx::sync::Mutex;
 use crate::host::Refused;
 use crate::number;
 
-pub(crate) mod encoding_limits;
+mod encoding_limits;
 pub(crate) mod event_flags;
 mod list;
 pub(crate) mod output_limits;

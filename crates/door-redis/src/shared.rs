@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use engine::{Ahead, Engine, Keyspace};
+use engine::{Ahead, EncodingLimits, Engine, Keyspace};
 use os::Clock;
 use reactor::Pool;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,6 @@ use crate::messages::monitors::Monitors;
 use crate::messages::subscriptions::Topic;
 use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
-use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
 use crate::scripts::libraries::Libraries;
@@ -36,7 +35,7 @@ pub(crate) struct Shared {
     pub rates: Rates<3>,
     pub clients: Clients,
     pub parameters: Parameters,
-    pub pack_limits: EncodingLimits,
+    pub pack_limits: Arc<EncodingLimits>,
     pub access_log: AccessLog,
     pub users: Users,
     pub hub: Hub,

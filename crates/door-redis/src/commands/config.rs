@@ -87,7 +87,7 @@ fn change(session: &Session, changes: &[(&str, &str)]) -> std::result::Result<()
     }
     parameters.apply(checked);
     session.shared.set_event_flags(&parameters.text("notify-keyspace-events"));
-    session.shared.pack_limits.set(parameters);
+    session.shared.pack_limits.set(parameters.encoding_limits());
     session.shared.tracking.set_keys_max(parameters.number("tracking-table-max-keys"));
     session.shared.output_limits.set(&parameters.text("client-output-buffer-limit"));
     session.shared.stats.monitor.set_threshold_ms(parameters.number("latency-monitor-threshold"));

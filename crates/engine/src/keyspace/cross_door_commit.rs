@@ -15,7 +15,7 @@ use crate::keyspace::key_txn::stripes;
 use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
-use crate::rows::key_changes::KeyChanges;
+use crate::rows::key_changes::{KeyChange, KeyChanges};
 use crate::store::images::Images;
 use crate::store::wal::Deltas;
 use crate::txn::record_txn::PreparedCommit;
@@ -46,12 +46,17 @@ impl<'k> CrossDoorCommit<'k> {
 
     /// Changes the records. After an error everything must be rolled back.
     pub fn apply(&mut self, changes: &KeyChanges) -> Result<()> {
+        let now = self.key_txn.now_ms();
         for ((db, key), change) in changes.iter() {
             match change {
-                Some(new) if !new.is_expired(self.key_txn.now_ms()) => {
+                KeyChange::String(new) if change.is_present(now) => {
                     let expire = new.expire_at_ms.map_or(Expire::None, Expire::At);
                     self.key_txn.put_string(*db, key, &new.value, expire)?;
                     self.key_txn.notify_set(*db, key, expire);
+                }
+                KeyChange::Elements(new) if change.is_present(now) => {
+                    let limits = &self.key_txn.keyspace.encoding_limits;
+                    self.key_txn.apply_elements(*db, key, new, limits)?;
                 }
                 _ => {
                     if self.key_txn.delete(*db, key)? {

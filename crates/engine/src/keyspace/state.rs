@@ -14,6 +14,7 @@ use crate::keyspace::background_signal::{BATCHING_DELAY, BackgroundSignal, Progr
 use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
+use crate::keyspace::encoding_limits::{EncodingLimits, LimitNumbers};
 use crate::keyspace::key::DATABASES;
 use crate::keyspace::key_events::KeyEvents;
 use crate::keyspace::key_locks::KeyLocks;
@@ -44,6 +45,7 @@ pub struct Keyspace {
     pub(crate) cursors: Cursors,
     pub(crate) member_hash: MemberHash,
     pub(crate) level_sizes: LevelSizes,
+    pub(crate) encoding_limits: Arc<EncodingLimits>,
     pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
     /// The random number of this start.
@@ -83,6 +85,7 @@ impl Keyspace {
             waiters: Waiters::new(),
             member_hash: MemberHash::default(),
             level_sizes,
+            encoding_limits: Arc::new(EncodingLimits::new(LimitNumbers::default())),
             random: seed,
             events: KeyEvents::default(),
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
@@ -115,6 +118,11 @@ impl Keyspace {
         }
         let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());
         (left > 0).then_some(Some(left))
+    }
+
+    /// Returns the limits of encodings, to read and to set.
+    pub fn encoding_limits(&self) -> &Arc<EncodingLimits> {
+        &self.encoding_limits
     }
 
     /// Returns the events of keys, to listen to.

@@ -12,7 +12,7 @@ use crate::keyspace::key_locks;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Kind;
 use crate::keyspace::state::Keyspace;
-use crate::rows::key_changes::KeyValue;
+use crate::rows::key_changes::{KeyChange, KeyValue};
 use crate::rows::lock_table::{Acquired, Blocker, Strength};
 use crate::rows::request::Wait;
 use crate::rows::state::Rows;
@@ -36,15 +36,32 @@ impl Rows {
 impl Transaction {
     /// Locks a key, also an absent one, until the end of the transaction. Returns its state: this transaction's own change, or what is committed.
     pub fn lock_key(&mut self, db: u8, key: &[u8], strength: Strength, wait: Wait) -> Result<LockedKey> {
+        Ok(match self.lock_key_and(db, key, (strength, wait), &mut |key_txn, own| read(key_txn, own, db, key))? {
+            Some(Some(value)) => LockedKey::Present(value),
+            Some(None) => LockedKey::Absent,
+            None => LockedKey::Skipped,
+        })
+    }
+
+    /// Locks a key and reads it in the same moment. `None`: it is locked by another transaction, and the caller asked not to wait.
+    pub(crate) fn lock_key_and<T>(
+        &mut self,
+        db: u8,
+        key: &[u8],
+        (strength, wait): (Strength, Wait),
+        read: ReadLocked<'_, T>,
+    ) -> Result<Option<T>> {
         self.alive()?;
+        if db >= DATABASES {
+            return Err(Error::Misuse("a database number beyond the last one"));
+        }
         let (rows, keyspace) = (self.rows.clone(), self.rows.keyspace()?);
         let (name, mut attempt) = (OnceCell::new(), None);
         loop {
             let releases = rows.statuses.releases();
-            match self.try_lock_key(&keyspace, (db, key), strength)? {
-                Ok(Some(value)) => return Ok(LockedKey::Present(value)),
-                Ok(None) => return Ok(LockedKey::Absent),
-                Err(_) if wait == Wait::SkipLocked => return Ok(LockedKey::Skipped),
+            match self.try_lock_key(&keyspace, (db, key), strength, read)? {
+                Ok(found) => return Ok(Some(found)),
+                Err(_) if wait == Wait::SkipLocked => return Ok(None),
                 Err(holder) => {
                     let attempt = attempt.get_or_insert_with(|| {
                         let name = name.get_or_init(|| key_locks::name(db, key));
@@ -62,12 +79,13 @@ impl Transaction {
     }
 
     /// Tries once. The inner `Err` is an open transaction that holds a conflicting lock.
-    fn try_lock_key(
+    fn try_lock_key<T>(
         &mut self,
         keyspace: &Keyspace,
         (db, key): (u8, &[u8]),
         strength: Strength,
-    ) -> Result<Result<Option<KeyValue>, Blocker>> {
+        read: ReadLocked<'_, T>,
+    ) -> Result<Result<T, Blocker>> {
         let key_locks = self.rows.key_locks.clone();
         self.locked_anew = None;
         let writer = self.writer()?;
@@ -81,11 +99,7 @@ impl Transaction {
             }
         };
         writer.note_lock(&key_locks.keys, &name, taken);
-        let own = writer.keys.now.get(&(db, key.into())).cloned();
-        let found = match own {
-            Some(own) => own.filter(|own| !own.is_expired(key_txn.now_ms())),
-            None => read(&mut key_txn, db, key)?,
-        };
+        let found = read(&mut key_txn, writer.keys.now.get(&(db, key.into())))?;
         if taken != Acquired::AlreadyHeld {
             self.locked_anew = Some((key_locks.keys.clone(), name, taken));
         }
@@ -93,13 +107,16 @@ impl Transaction {
         Ok(Ok(found))
     }
 
-    /// Returns this transaction's own change of a key: a value, or nothing if it is deleted or has expired. The outer `None`: the transaction has not changed
+    /// Returns this transaction's own change of a key: a value, or nothing if it is no string any more or has expired. The outer `None`: the transaction has not changed
     /// it.
     pub fn own_key(&self, db: u8, key: &[u8]) -> Option<Option<&KeyValue>> {
         let changes = self.writer.as_ref().map(|writer| &writer.keys).filter(|keys| !keys.is_empty())?;
         let own = changes.now.get(&(db, key.into()))?;
         let now = self.rows.keyspace().map_or(0, |keyspace| keyspace.clock.wall_ms());
-        Some(own.as_ref().filter(|own| !own.is_expired(now)))
+        Some(match own {
+            KeyChange::String(value) if own.is_present(now) => Some(value),
+            _ => None,
+        })
     }
 
     /// Returns the keys of a database that this transaction has changed, deleted ones included.
@@ -113,33 +130,40 @@ impl Transaction {
         if new.value.len() as u64 > VALUE_MAX {
             return Err(Error::TooLarge { what: "value", limit: VALUE_MAX });
         }
-        self.change_key(db, key, Some(new)).map(drop)
+        self.change_key(db, key, KeyChange::String(new)).map(drop)
     }
 
     /// Deletes a key. Returns false if there is none.
     pub fn delete_key(&mut self, db: u8, key: &[u8]) -> Result<bool> {
-        self.change_key(db, key, None)
+        self.change_key(db, key, KeyChange::Deleted)
     }
 
     /// Changes a key. Returns true if it existed.
-    fn change_key(&mut self, db: u8, key: &[u8], to: Option<KeyValue>) -> Result<bool> {
+    fn change_key(&mut self, db: u8, key: &[u8], to: KeyChange) -> Result<bool> {
         self.wait_mode.begin_change();
-        if db >= DATABASES {
-            return Err(Error::Misuse("a database number beyond the last one"));
-        }
         let existed = matches!(self.lock_key_patiently(db, key, Strength::Exclusive)?, LockedKey::Present(_));
-        if existed || to.is_some() {
+        if existed || !matches!(to, KeyChange::Deleted) {
             self.writer()?.keys.change((db, key.into()), to);
         }
         Ok(existed)
     }
 }
 
-/// Reads what is committed.
-fn read(key_txn: &mut KeyTransaction<'_>, db: u8, key: &[u8]) -> Result<Option<KeyValue>> {
+/// Reads a key that has been locked: gets its reading transaction, and the transaction's own change of it.
+pub(crate) type ReadLocked<'r, T> = &'r mut dyn FnMut(&mut KeyTransaction<'_>, Option<&KeyChange>) -> Result<T>;
+
+/// Reads a string: the transaction's own, or what is committed.
+fn read(key_txn: &mut KeyTransaction<'_>, own: Option<&KeyChange>, db: u8, key: &[u8]) -> Result<Option<KeyValue>> {
+    let other = || Err(Error::Invalid("the key does not hold a string".into()));
+    match own.map(|own| (own, own.is_present(key_txn.now_ms()))) {
+        Some((_, false)) => return Ok(None),
+        Some((KeyChange::String(value), true)) => return Ok(Some(value.clone())),
+        Some(_) => return other(),
+        None => {}
+    }
     let Some(entry) = key_txn.peek(db, key)? else { return Ok(None) };
     if entry.kind != Kind::String {
-        return Err(Error::Invalid("the key does not hold a string".into()));
+        return other();
     }
     let mut value = Vec::with_capacity(entry.len as usize);
     key_txn.value(&entry, 0..entry.len, &mut value)?;

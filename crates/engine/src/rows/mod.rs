@@ -11,6 +11,7 @@
 
 mod activity;
 mod change;
+mod elements;
 pub(crate) mod key_changes;
 pub(crate) mod keys;
 mod lock_queue;
@@ -44,7 +45,8 @@ mod wait_mode;
 pub use crate::store::trees::{MapId, ROW_CATALOG as CATALOG};
 pub use activity::{Activity, AwaitedLock};
 pub use btree::{LeafHint, ReadMode};
-pub use key_changes::KeyValue;
+pub use elements::{ElementPlace, FoundElement, OwnElements};
+pub use key_changes::{Collection, ElementChanges, KeyValue, item_name, item_number};
 pub use keys::LockedKey;
 pub use lock_table::{HeldLock, RowLock, Strength};
 pub use loser_list::RollingBack;
