@@ -41,6 +41,10 @@ pub enum Fault {
     OutOfRange(Box<CellPosition>),
     /// The value of a column is longer than its type allows.
     TooLong(Box<CellPosition>),
+    /// A key of the Redis door holds a value of another type than the table shows.
+    KeyOfOtherType(Box<KeyOfOtherType>),
+    /// A change of the Redis door's keys that SQL does not make.
+    KeyChange(&'static str),
     /// The expression of an index could not be computed or stored for a row.
     IndexExpression(Box<IndexExpression>),
     /// A row breaks a CHECK constraint.
@@ -163,6 +167,14 @@ pub struct DomainViolation {
 pub struct ColumnName {
     pub table: Box<str>,
     pub column: Box<str>,
+}
+
+/// A key of the Redis door, the type that a statement wants, and the one that it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyOfOtherType {
+    pub key: Box<str>,
+    pub wanted: &'static str,
+    pub holds: &'static str,
 }
 
 /// A column of one of a statement's rows, which are counted from 1.
@@ -308,6 +320,8 @@ impl fmt::Display for Fault {
             }
             Fault::OutOfRange(at) => write!(f, "value out of range for column '{}' in row {}", at.column, at.row),
             Fault::TooLong(at) => write!(f, "value too long for column '{}' in row {}", at.column, at.row),
+            Fault::KeyOfOtherType(key) => write!(f, "the key '{}' holds {}, not {}", key.key, key.holds, key.wanted),
+            Fault::KeyChange(change) => write!(f, "{change}"),
             Fault::IndexExpression(failed) => {
                 write!(f, "expression of index '{}' in row {}: {}", failed.index, failed.row, failed.cause)
             }

@@ -14,6 +14,7 @@ pub mod foreign;
 pub mod foreign_graph;
 pub mod foreign_key;
 pub mod generated;
+pub mod keyspace_rows;
 mod load;
 pub mod object_id;
 pub mod objects;

@@ -316,6 +316,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         primary_using,
         created,
         temporary: false,
+        keyspace: None,
         query: None,
         is_unseen: false,
         computes: false,
@@ -353,12 +354,13 @@ mod tests {
     #[test]
     fn definitions_of_earlier_versions_are_read() {
         let of_form = |primary_form| {
-            let mut table = Table { version: 2, primary_form, ..keyspace_table::table().copy() };
+            let mut table =
+                Table { version: 2, primary_form, ..keyspace_table::table(&keyspace_table::TABLES[0]).copy() };
             table.number_parts(None, || 9);
             encode_table(&table.with_derived_fields()).unwrap()
         };
         // Of the objects: the maker, the number and name of the primary key, no list, and for each column two.
-        let objects = 1 + 8 + 4 + keyspace_table::table().columns.len() * (1 + 4);
+        let objects = 1 + 8 + 4 + keyspace_table::table(&keyspace_table::TABLES[0]).columns.len() * (1 + 4);
         // Version 8 ends before the kept query: one byte without it.
         let query = 1;
         let (bytes, other) = (of_form(KeyForm::Whole), of_form(KeyForm::Hashed));
@@ -390,7 +392,11 @@ mod tests {
     fn a_kept_query_comes_back_from_its_bytes() {
         for is_populated in [false, true] {
             let query = KeptQuery { text: "SELECT 1".into(), modes: "public".into(), is_populated };
-            let mut table = Table { version: 2, query: Some(Box::new(query)), ..keyspace_table::table().copy() };
+            let mut table = Table {
+                version: 2,
+                query: Some(Box::new(query)),
+                ..keyspace_table::table(&keyspace_table::TABLES[0]).copy()
+            };
             table.number_parts(None, || 9);
             let bytes = encode_table(&table.with_derived_fields()).unwrap();
             let read = decode_table(&bytes).unwrap();

@@ -9,6 +9,7 @@ use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::{Deferral, ForeignKey};
+use crate::catalog::keyspace_rows::KeyspaceTable;
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
@@ -53,6 +54,8 @@ pub struct Table {
     pub created: i64,
     /// A temporary table, which its session drops when it ends.
     pub temporary: bool,
+    /// The keys of the Redis door that are its rows.
+    pub keyspace: Option<&'static KeyspaceTable>,
     /// The query whose rows the table keeps; no other rows are ever written into it (QU-61).
     pub query: Option<Box<KeptQuery>>,
     /// The rows were written anew after the snapshot of the transaction for which this definition was made (QU-63).
@@ -332,6 +335,7 @@ impl Table {
             primary_using: false,
             created: 0,
             temporary: false,
+            keyspace: None,
             query: None,
             is_unseen: false,
             computes: false,
@@ -405,6 +409,7 @@ impl Table {
             primary_using: self.primary_using,
             created: self.created,
             temporary: self.temporary,
+            keyspace: self.keyspace,
             query: self.query.clone(),
             is_unseen: self.is_unseen,
             computes: false,

@@ -14,6 +14,7 @@ use crate::batch::Row;
 use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
+use crate::exec::collection_rows;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, duplicate, put, take_out};
 use crate::exec::spill::keys::Keys;
@@ -202,8 +203,8 @@ fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalCo
         return Ok(value);
     }
     let value = (assignment.store)(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
-    if rules.table.is_keyspace() {
-        keys::check(column, &value, row)?;
+    if let Some(of_keys) = rules.table.keys() {
+        keys::check(of_keys, column, &value, row)?;
     }
     Ok(value)
 }
@@ -398,13 +399,19 @@ impl<'i> Inserting<'i> {
         }
     }
 
-    fn put(&mut self, row: Row, number: Number, ctx: &mut EvalContext) -> Result<()> {
+    fn put(&mut self, mut row: Row, number: Number, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
+        if let Some(of_keys) = rules.table.keys() {
+            collection_rows::complete(of_keys, &mut row, ctx)?;
+        }
         let (table, foreign_graph) = (&rules.table, rules.foreign_graph.as_deref());
         let missing = foreign::before_insert(foreign_graph, &row, ctx)?;
         loop {
             let before = host(ctx).txn()?.savepoint();
             let Some(conflict) = put(table, &row, ctx)? else {
+                if let Some(of_keys) = table.keys() {
+                    collection_rows::show_position(of_keys, &mut row);
+                }
                 match foreign::after_insert(foreign_graph, &missing, &row, ctx) {
                     Err(error) if ctx.ignore && is_of_one_row(&error) => {
                         host(ctx).txn()?.rollback_to(before).map_err(engine_fault)?;

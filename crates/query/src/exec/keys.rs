@@ -10,10 +10,13 @@ use std::sync::Arc;
 
 use datum::fault::CellPosition;
 use datum::{Fault, Result};
+use engine::Kind;
 use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
 use crate::batch::Row;
+use crate::catalog::keyspace_rows::{DB, KEY, KeyspaceTable, VALUE};
 use crate::engine_fault::engine_fault;
+use crate::exec::collection_rows;
 use crate::exec::held_rows::HeldRows;
 use crate::exec::host::host;
 use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
@@ -21,8 +24,8 @@ use crate::exec::row_ops;
 use crate::exec::row_ops::all_hold;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
 use crate::nodes::node::{Lock, LockWait};
+use crate::nodes::system_table::SystemTable;
 use crate::value::Value;
 
 /// The number of keys that are read together before they are locked.
@@ -37,20 +40,23 @@ fn named(row_key: &[u8]) -> Result<(u8, &[u8])> {
     Ok((*db, key))
 }
 
-fn database(value: &Value) -> Option<u8> {
-    match value {
-        Value::UInt(db) => u8::try_from(*db).ok().filter(|db| *db < engine::DATABASES),
+pub fn database(value: &Value) -> Option<u8> {
+    let db = match value {
+        Value::UInt(db) => u8::try_from(*db).ok(),
+        Value::Int(db) => u8::try_from(*db).ok(),
         _ => None,
-    }
+    };
+    db.filter(|db| *db < engine::DATABASES)
 }
 
 /// Checks that a given value is possible for a key. A number of no database is an error in every mode: truncated, it would be another key.
-pub fn check(column: usize, value: &Value, row: u64) -> Result<()> {
+pub fn check(table: &KeyspaceTable, column: usize, value: &Value, row: u64) -> Result<()> {
     let is_too_long = || value.as_string_bytes().is_some_and(|bytes| bytes.len() as u64 > engine::VALUE_MAX);
     let at = |column: &str| Box::new(CellPosition { column: column.into(), row });
     match column {
         DB if database(value).is_none() => Err(Fault::OutOfRange(at("db"))),
-        VALUE if is_too_long() => Err(Fault::TooLong(at("value"))),
+        VALUE if table.kind == Kind::String && is_too_long() => Err(Fault::TooLong(at("value"))),
+        _ if table.kind != Kind::String => collection_rows::check(table, column, value, row),
         _ => Ok(()),
     }
 }
@@ -62,19 +68,21 @@ fn name_of(row: &[Value]) -> Result<(u8, &[u8])> {
 }
 
 /// Returns the value of a row. `kept` is the expiry of the key, if the row still shows it.
-fn value_of(row: &[Value], kept: Option<(&Value, Option<u64>)>) -> KeyValue {
-    let expire_at_ms = match (&row[EXPIRES_AT], kept) {
+fn value_of(table: &KeyspaceTable, row: &[Value], kept: Option<(&Value, Option<u64>)>) -> KeyValue {
+    let expire_at_ms = match (&row[table.expires_at()], kept) {
         (time, Some((shown, known))) if time == shown => known,
-        (Value::Timestamp(time), _) => Some(u64::try_from(time.0 / 1000).unwrap_or(0)),
-        _ => None,
+        (time, _) => (table.forms.instant_ms)(time),
     };
     KeyValue { value: row[VALUE].as_string_bytes().unwrap_or_default().into(), expire_at_ms }
 }
 
 /// Inserts the key. Returns its row key if it exists already.
-pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+pub fn put(table: &KeyspaceTable, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
+    if table.kind != Kind::String {
+        return collection_rows::put(table, row, ctx);
+    }
     let (db, key) = name_of(row)?;
-    let new = value_of(row, None);
+    let new = value_of(table, row, None);
     let txn = host(ctx).txn()?;
     if let LockedKey::Present(_) = txn.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
         return Ok(Some(row_key(db, key)));
@@ -84,13 +92,19 @@ pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
 }
 
 /// Deletes the key. Returns false if it has expired meanwhile.
-pub fn take_out(row_key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+pub fn take_out(table: &KeyspaceTable, row_key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+    if table.kind != Kind::String {
+        return collection_rows::take_out(table, row_key, ctx);
+    }
     let (db, key) = named(row_key)?;
     host(ctx).txn()?.delete_key(db, key).map_err(engine_fault)
 }
 
 /// Updates the value of a key, and renames it if the name is new. Returns false if the new name exists.
-pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+pub fn replace(table: &KeyspaceTable, at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    if table.kind != Kind::String {
+        return collection_rows::replace(table, at, old, new, ctx);
+    }
     let (db, key) = named(at)?;
     let (new_db, new_key) = name_of(new)?;
     let txn = host(ctx).txn()?;
@@ -99,7 +113,7 @@ pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -
         // The key has expired since it was found, so the write is too late as well.
         _ => return Ok(true),
     };
-    let value = value_of(new, Some((&old[EXPIRES_AT], known)));
+    let value = value_of(table, new, Some((&old[table.expires_at()], known)));
     if (db, key) != (new_db, new_key) {
         if let LockedKey::Present(_) =
             txn.lock_key_patiently(new_db, new_key, Strength::Exclusive).map_err(engine_fault)?
@@ -113,16 +127,21 @@ pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -
 }
 
 /// Locks the key and returns its row.
-pub fn current(row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+pub fn current(table: &KeyspaceTable, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    if table.kind != Kind::String {
+        return collection_rows::current(table, row_key, ctx);
+    }
     let (db, key) = named(row_key)?;
     Ok(match host(ctx).txn()?.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
-        LockedKey::Present(found) => Some(row(db, key, &found.value, found.expire_at_ms)),
+        LockedKey::Present(found) => Some(row(table.forms, db, key, &found.value, found.expire_at_ms)),
         LockedKey::Absent | LockedKey::Skipped => None,
     })
 }
 
 /// The place of a key table in a statement, and how its rows are locked.
 pub struct Locking<'l> {
+    pub system: &'static SystemTable,
+    pub keys: &'static KeyspaceTable,
     pub conditions: &'l [Expr],
     pub lock: Lock,
     pub offset: usize,
@@ -135,7 +154,7 @@ impl Locking<'_> {
     /// Returns the wide rows that satisfy the conditions, with their keys locked.
     pub fn rows(&self, ctx: &mut EvalContext) -> Result<HeldRows> {
         let mut rows = HeldRows::default();
-        find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
+        find(self.system, self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
             FoundKeys::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
             FoundKeys::Walked(db, keys) => {
                 keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx))
@@ -149,7 +168,7 @@ impl Locking<'_> {
         let keyspace = host(ctx).instance.engine().keyspace().clone();
         let names: Vec<(u8, &[u8])> = keys.iter().map(|key| (db, &**key)).collect();
         let mut committed = HeldRows::default();
-        read(&keyspace, &names, &mut committed, ctx)?;
+        read(&keyspace, self.keys.forms, &names, &mut committed, ctx)?;
         for values in committed.into_parts().0 {
             let key = values[KEY].as_string_bytes().unwrap_or_default().to_vec();
             if self.wide(db, &key, values, ctx)?.is_some() {
@@ -168,7 +187,7 @@ impl Locking<'_> {
             LockWait::SkipLocked => txn.lock_key(db, key, strength, Wait::SkipLocked).map_err(engine_fault)?,
         };
         let LockedKey::Present(found) = locked else { return Ok(()) };
-        match self.wide(db, key, row(db, key, &found.value, found.expire_at_ms), ctx)? {
+        match self.wide(db, key, row(self.keys.forms, db, key, &found.value, found.expire_at_ms), ctx)? {
             Some(wide) => rows.push(wide, ctx)?,
             None => host(ctx).txn()?.unlock_last(),
         }

@@ -6,6 +6,8 @@
 
 mod caches;
 pub mod change;
+mod collection_rows;
+mod collection_scan;
 pub mod constraint_modes;
 pub mod deferred;
 mod distinct;
@@ -25,6 +27,7 @@ pub(crate) mod join;
 mod key_table;
 pub(crate) mod keys;
 pub(crate) mod keyspace_scan;
+mod keyspace_wanted;
 mod lock_rows;
 pub mod memory;
 pub mod merge;
@@ -54,6 +57,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
+use engine::Kind;
 
 use crate::batch::{Batch, Cells, Row};
 use crate::exec::caches::caches;
@@ -88,6 +92,7 @@ enum State {
     /// Rows of a LATERAL table, and the next block.
     Lateral(Rows, usize),
     Scan(Box<scan::ScanState>),
+    Collection(Box<collection_scan::CollectionScan>),
     /// One input without further state.
     Input(Box<Exec>),
     /// One input, and its rows that would have made the batch too long.
@@ -156,14 +161,20 @@ fn system_rows(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> R
     let Node::System { table, offset, width, wanted, lock, key_at, .. } = node else {
         return Err(Fault::corrupt("no system table"));
     };
-    if let Some(lock) = lock {
-        let (lock, offset, width) = (*lock, *offset, *width);
-        let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
+    if let Some(place) = collection_place(node, base) {
+        return Ok(State::Collection(Box::new(collection_scan::CollectionScan::open(&place, ctx)?)));
+    }
+    if let (Some(lock), Some(of_keys)) = (lock, table.keyspace()) {
+        let (lock, offset, width, key_at) = (*lock, *offset, *width, *key_at);
+        let locking =
+            keys::Locking { system: table, keys: of_keys, conditions: wanted, lock, offset, width, key_at, base };
         let (rows, held) = locking.rows(ctx)?.into_parts();
         return Ok(State::Rows(rows, held));
     }
     let found = match table.rows {
-        SystemRows::Keyspace => keyspace_scan::rows(wanted, *offset, base.map(|row| &**row), ctx)?,
+        SystemRows::Keyspace(of_keys) => {
+            keyspace_scan::rows((table, of_keys), wanted, *offset, base.map(|row| &**row), ctx)?
+        }
         SystemRows::Computed(rows) => {
             let mut found = HeldRows::default();
             rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
@@ -182,6 +193,22 @@ fn system_rows(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> R
     let (found, held) = found.into_parts();
     let rows: Vec<Row> = found.map(|values| placed(values, base, *offset, *width)).collect();
     Ok(State::Rows(rows.into_iter(), held))
+}
+
+/// Returns the place of a table of collections, which is read in batches.
+fn collection_place<'p>(node: &'p Node, base: Option<&'p Arc<Row>>) -> Option<collection_scan::CollectionPlace<'p>> {
+    let Node::System { table, offset, width, wanted, lock, key_at } = node else { return None };
+    let keys = table.keyspace().filter(|keys| keys.kind != Kind::String)?;
+    Some(collection_scan::CollectionPlace {
+        system: table,
+        keys,
+        conditions: wanted,
+        offset: *offset,
+        width: *width,
+        lock: *lock,
+        key_at: *key_at,
+        base,
+    })
 }
 
 /// Returns the rows of a VALUES list.
@@ -353,6 +380,11 @@ impl Exec {
                 *at += 1;
             }
             (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
+            (node, State::Collection(state)) => {
+                if let Some(place) = collection_place(node, self.base.as_ref()) {
+                    state.next(&place, ctx, out)?;
+                }
+            }
             (Node::LockRows(lock), State::LockRows(state)) => state.next(lock, ctx, out)?,
             (Node::Loop { right, kind, on, fills, .. }, State::Loop(state)) => {
                 state.next(right, *kind, on, fills, ctx, out)?

@@ -57,8 +57,8 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
 
 /// Inserts the row. Returns the conflicting row, if there is one, and then changes nothing.
 pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
-    if table.is_keyspace() {
-        let taken = keys::put(row, ctx)?;
+    if let Some(of_keys) = table.keys() {
+        let taken = keys::put(of_keys, row, ctx)?;
         host(ctx).monitor.count(RowAccess::Insert, 1);
         return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
     }
@@ -105,9 +105,9 @@ pub(super) fn put_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut Eva
 
 /// Deletes the row.
 pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
-    if table.is_keyspace() {
+    if let Some(of_keys) = table.keys() {
         host(ctx).monitor.count(RowAccess::Delete, 1);
-        return keys::take_out(row_key, ctx);
+        return keys::take_out(of_keys, row_key, ctx);
     }
     if !take_out_at(table, row_key, row, ctx)? {
         return Ok(false);
@@ -141,9 +141,9 @@ pub(super) fn replace(
     new: &[Value],
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    if table.is_keyspace() {
+    if let Some(of_keys) = table.keys() {
         host(ctx).monitor.count(RowAccess::Update, 1);
-        let done = keys::replace(row_key, old, new, ctx)?;
+        let done = keys::replace(of_keys, row_key, old, new, ctx)?;
         return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
     }
     host(ctx).monitor.count(RowAccess::Update, 1);
@@ -251,8 +251,8 @@ fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
 
 /// Locks a row and returns its newest version.
 pub(super) fn current(table: &Table, row_key: &[u8], strength: Strength, ctx: &mut EvalContext) -> Result<Option<Row>> {
-    if table.is_keyspace() {
-        return keys::current(row_key, ctx);
+    if let Some(of_keys) = table.keys() {
+        return keys::current(of_keys, row_key, ctx);
     }
     let mut bytes = Vec::new();
     let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, strength, &mut bytes).map_err(engine_fault)?;

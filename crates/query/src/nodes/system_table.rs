@@ -3,6 +3,7 @@
 use datum::Result;
 
 use crate::batch::Row;
+use crate::catalog::keyspace_rows::KeyspaceTable;
 use crate::nodes::context::EvalContext;
 use crate::nodes::table_function::Give;
 use crate::types::{Column, Type};
@@ -21,8 +22,8 @@ pub enum SystemRows {
     Computed(fn(&mut EvalContext) -> Result<Vec<Row>>),
     /// Computed when the table is read, those with given values of `keys` (columns) at less cost than all.
     Searched { keys: &'static [usize], rows: fn(&Search, &mut EvalContext, &mut Give<'_>) -> Result<()> },
-    /// The strings of the keyspace: rows that can be locked and changed.
-    Keyspace,
+    /// Keys of the Redis door: rows that can be locked and changed.
+    Keyspace(&'static KeyspaceTable),
 }
 
 /// The part of a searched table to read. Rows beyond it may be given too: the conditions are evaluated above.
@@ -49,7 +50,15 @@ impl std::fmt::Debug for SystemTable {
 impl SystemTable {
     /// Returns whether its rows are keys of the Redis door.
     pub fn is_keyspace(&self) -> bool {
-        matches!(self.rows, SystemRows::Keyspace)
+        self.keyspace().is_some()
+    }
+
+    /// Returns the keys that are its rows.
+    pub fn keyspace(&self) -> Option<&'static KeyspaceTable> {
+        match self.rows {
+            SystemRows::Keyspace(keys) => Some(keys),
+            _ => None,
+        }
     }
 
     pub fn columns_as(&self, alias: &str) -> Vec<Column> {

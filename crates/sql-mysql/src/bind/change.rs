@@ -630,7 +630,7 @@ impl Bind<'_> {
         let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
         let base = match &table.origin {
             Origin::Base(base) => base.clone(),
-            Origin::System(system) if system.is_keyspace() => keyspace_table::table().clone(),
+            Origin::System(system) if system.is_keyspace() => keyspace_table::table(system).clone(),
             _ => return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"])),
         };
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })

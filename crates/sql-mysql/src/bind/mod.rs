@@ -48,7 +48,6 @@ use query::catalog::table::Table;
 use query::catalog::view::View;
 use query::nodes::expr::Expr;
 use query::nodes::node::Lock;
-use query::nodes::system_table::SystemTable;
 use query::nodes::walk::conjuncts;
 
 /// The environment of binding.
@@ -291,8 +290,8 @@ impl<'s> Bind<'s> {
     /// Returns the table and adds it to the statement's tables. The caller has checked the privilege.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
         let schema = self.schema_of(name)?;
-        if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
-            return Ok(query::nodes::keyspace_table::table().clone());
+        if let Some(system) = crate::system::find(&schema, &name.name).filter(|system| system.is_keyspace()) {
+            return Ok(query::nodes::keyspace_table::table(system).clone());
         }
         let mut table = self.definitions().table(&schema, &name.name)?.clone();
         if let Some(seen) = self.environment.variables.seen_maps() {

@@ -276,7 +276,7 @@ impl Bind<'_> {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
                 let base = match &table.origin {
                     Origin::Base(base) => Some(base),
-                    Origin::System(system) if system.is_keyspace() => Some(keyspace_table::table()),
+                    Origin::System(system) if system.is_keyspace() => Some(keyspace_table::table(system)),
                     _ => None,
                 };
                 if let Some(base) = base

@@ -303,7 +303,11 @@ impl Bind<'_> {
             match table.origin.clone() {
                 Origin::System(system) if !system.is_keyspace() => return Err(not_updatable()),
                 origin @ (Origin::Base(_) | Origin::System(_)) => {
-                    let base = if let Origin::Base(base) = origin { base } else { keyspace_table::table().clone() };
+                    let base = match origin {
+                        Origin::System(system) => keyspace_table::table(system).clone(),
+                        Origin::Base(base) => base,
+                        _ => return Err(not_updatable()),
+                    };
                     let names = base.columns.iter().map(|column| &*column.name);
                     check_given(&rights, (&base.schema, &base.name), one, names.collect(), &map, columns)?;
                     let offset = table.offset;

@@ -26,6 +26,8 @@ impl From<Fault> for SqlError {
             Fault::NotNull { column } => error::BAD_NULL.with(&[&column]),
             Fault::NoDefault { column } => error::NO_DEFAULT_FOR_FIELD.with(&[&column]),
             Fault::GeneratedColumnGiven(name) => error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&name.column, &name.table]),
+            Fault::KeyOfOtherType(key) => error::WRONG_OBJECT.with(&[&"redis", &key.key, &key.wanted]),
+            Fault::KeyChange(change) => SqlError::unsupported(change),
             Fault::OutOfRange(at) => error::WARN_DATA_OUT_OF_RANGE.with(&[&at.column, &at.row]),
             Fault::TooLong(at) => error::DATA_TOO_LONG.with(&[&at.column, &at.row]),
             Fault::IndexExpression(failed) => index_expression(*failed),

@@ -27,7 +27,6 @@ use query::nodes::context::Level;
 use query::nodes::keyspace_table;
 use query::nodes::node::Node;
 use query::nodes::relation::{Origin, ScopeTable};
-use query::nodes::system_table::SystemTable;
 
 pub(super) type Answer = (Vec<Column>, Vec<Row>);
 
@@ -385,8 +384,8 @@ impl Session {
             &["Field", "Type", "Null", "Key", "Default", "Extra"]
         };
         let found = system::find(&schema, &name);
-        let is_keys = found.is_some_and(SystemTable::is_keyspace);
-        if let Some(table) = found.filter(|_| !is_keys) {
+        let keys = found.filter(|table| table.is_keyspace());
+        if let Some(table) = found.filter(|_| keys.is_none()) {
             let row = |column: Column| {
                 let (field, ty) = (text(&column.name), text(column.ty.name()));
                 if full {
@@ -413,9 +412,9 @@ impl Session {
             let rows = super::view::described(&columns, full, |column| rights.column_words(&schema, &name, column));
             return Ok((texts(names), rows));
         }
-        let table = match is_keys {
-            true => keyspace_table::table().clone(),
-            false => table_view(self.catalog.table(&schema, &name)?),
+        let table = match keys {
+            Some(system) => keyspace_table::table(system).clone(),
+            None => table_view(self.catalog.table(&schema, &name)?),
         };
         let mut rows = Vec::new();
         for (at, column) in table.named() {

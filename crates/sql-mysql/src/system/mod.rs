@@ -30,7 +30,7 @@ pub fn all() -> impl Iterator<Item = &'static SystemTable> {
         empty_tables::TABLES,
         status::TABLES,
         accounts::TABLES,
-        query::nodes::keyspace_table::TABLES,
+        &query::nodes::keyspace_table::TABLES[..],
         keywords::TABLES,
         tools::TABLES,
         transactions::TABLES,

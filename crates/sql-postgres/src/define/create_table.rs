@@ -529,6 +529,7 @@ pub(super) fn new_table(schema: String, name: String, temporary: bool) -> Table 
         primary_using: false,
         created: datum::temporal::Timestamp::now().0,
         temporary,
+        keyspace: None,
         query: None,
         is_unseen: false,
         computes: false,

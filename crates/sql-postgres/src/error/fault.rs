@@ -89,6 +89,10 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             let detail = format!("Column \"{}\" is a generated column.", name.column);
             PgError::new(state::GENERATED_ALWAYS, message).detail(detail)
         }
+        Fault::KeyOfOtherType(key) => {
+            PgError::new(state::WRONG_OBJECT_TYPE, format!("key \"{}\" is not {}", key.key, key.wanted))
+        }
+        Fault::KeyChange(change) => PgError::unsupported(change),
         Fault::OutOfRange(_) => PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range"),
         Fault::TooLong(_) => PgError::new(state::STRING_DATA_RIGHT_TRUNCATION, "value too long for its type"),
         Fault::IndexExpression(failed) => render(failed.cause, written),

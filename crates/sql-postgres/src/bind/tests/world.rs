@@ -341,6 +341,7 @@ impl World {
             comment: String::new(),
             created: 0,
             temporary: false,
+            keyspace: None,
             query: None,
             is_unseen: false,
             computes: false,
