@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use engine::{Build, End, Entry, Expire, KeyTransaction, Kind, PackLimits, event_class};
+use engine::{Build, EncodingLimits, End, Entry, Expire, KeyTransaction, Kind, PackLimits, event_class};
 use rdb::{Event, Intset, Listpack, Source, types};
 use stdx::memory;
 
@@ -13,7 +13,6 @@ use crate::commands::dump::stream::{StreamCheck, store_stream, write_stream};
 use crate::errors;
 use crate::float;
 use crate::number;
-use crate::parameters::encoding_limits::EncodingLimits;
 
 pub(crate) mod payload;
 pub(crate) mod stream;
