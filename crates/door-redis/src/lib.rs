@@ -36,6 +36,6 @@ mod users;
 pub use command::Command;
 pub use door::{Options, RedisDoor};
 pub use host::{Host, Refused};
-pub use import::{ImportError, Imported};
+pub use import::{ImportError, ImportPart, Imported, read_manifest};
 pub use stats::Stats;
 pub use table::COMMANDS;

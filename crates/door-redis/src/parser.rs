@@ -363,6 +363,13 @@ impl Parser {
     }
 }
 
+/// Returns the words of a line, or None if a quote is not closed.
+pub(crate) fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut line, mut spans) = (Vec::new(), Vec::new());
+    split_words(text, &mut line, &mut spans)?;
+    Some(spans.iter().map(|span| line[span.start as usize..][..span.len as usize].to_vec()).collect())
+}
+
 /// Splits a line as Redis' `sdssplitargs` does: words separated by blanks, `"..."` with escapes, `'...'` with `\'` only. Returns None if a quote is not closed
 /// or not followed by a blank. A NUL ends the line.
 fn split_words(text: &[u8], line: &mut Vec<u8>, spans: &mut Vec<Span>) -> Option<()> {

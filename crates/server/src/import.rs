@@ -1,21 +1,18 @@
 //! `beluga import`: loads a file of Redis into a data folder, in its server if one is running.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use door_redis::{ImportError, RedisDoor};
-use engine::Replace;
+use door_redis::{ImportError, ImportPart, RedisDoor, read_manifest};
+use engine::{Error, Replace};
 
 use crate::exit::{Exit, Failure, say};
 use crate::settings::load::Arguments;
 use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
 use crate::{control, log, redis};
-
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// The file to import, as the control socket carries it.
 pub struct Request {
@@ -50,11 +47,13 @@ impl Request {
     pub fn serve(&self, door: &RedisDoor, tell: &mut dyn FnMut(&str)) -> Result<String, Failure> {
         let shown = self.path.display();
         let fail = |exit, error: &dyn std::fmt::Display| Failure::new(exit, format!("import: {shown}: {error}"));
-        let opened = File::open(&self.path).and_then(|file| Ok((file.metadata()?, file)));
-        let (facts, file) = opened.map_err(|error| fail(Exit::Io, &error))?;
+        let (parts, bytes) = self.parts().map_err(|error| match error {
+            ImportError::Engine(_) => fail(Exit::Io, &error),
+            _ => fail(Exit::Data, &format_args!("{error}; nothing was imported")),
+        })?;
         log::info("import begins", &[("file", &shown)]);
-        let (begin, whole, mut told) = (Instant::now(), facts.len().max(1), 0);
-        let imported = door.import(BufReader::with_capacity(BUFFER_BYTES, file), self.replace, &mut |done| {
+        let (begin, whole, mut told) = (Instant::now(), bytes.max(1), 0);
+        let imported = door.import(parts, self.replace, &mut |done| {
             let percent = done * 100 / whole;
             if percent >= told + 10 {
                 told = percent;
@@ -71,13 +70,58 @@ impl Request {
         let databases = imported.keys.iter().filter(|keys| **keys > 0).count();
         let ms = begin.elapsed().as_millis();
         log::info("import done", &[("file", &shown), ("keys", &imported.key_count()), ("ms", &ms)]);
-        Ok(format!(
+        let mut text = format!(
             "{shown}: {} keys in {databases} databases, {} libraries of functions; {} keys had expired; {:.1} s",
             imported.key_count(),
             imported.libraries,
             imported.expired,
             ms as f64 / 1000.0
-        ))
+        );
+        if imported.cut_bytes > 0 {
+            let cut = imported.cut_bytes;
+            text += &format!("; the last {cut} bytes are no whole command or transaction and were left out");
+        }
+        Ok(text)
+    }
+
+    /// Opens the file, or the files of the manifest that it is or has. Returns their bytes, too.
+    fn parts(&self) -> Result<(Vec<ImportPart<'static>>, u64), ImportError> {
+        let io = |error| ImportError::Engine(Error::Io(error));
+        let paths = match self.manifest().map_err(io)? {
+            None => vec![self.path.clone()],
+            Some(manifest) => {
+                let names = read_manifest(&std::fs::read(&manifest).map_err(io)?)?;
+                names.iter().map(|name| manifest.with_file_name(name)).collect()
+            }
+        };
+        let (mut parts, mut bytes) = (Vec::new(), 0);
+        for path in paths {
+            let named = |error| io(std::io::Error::other(format!("{}: {error}", path.display())));
+            let file = File::open(&path).map_err(named)?;
+            bytes += file.metadata().map_err(named)?.len();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            parts.push(ImportPart { name, input: Box::new(file) });
+        }
+        Ok((parts, bytes))
+    }
+
+    /// Returns the manifest of an append-only file: the path itself, or the one in the folder.
+    fn manifest(&self) -> std::io::Result<Option<PathBuf>> {
+        let is_manifest = |path: &Path| path.extension().is_some_and(|extension| extension == "manifest");
+        if !self.path.is_dir() {
+            return Ok(is_manifest(&self.path).then(|| self.path.clone()));
+        }
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            if is_manifest(&path) {
+                found.push(path);
+            }
+        }
+        match found.len() {
+            1 => Ok(found.pop()),
+            count => Err(std::io::Error::other(format!("the folder has {count} files *.manifest, not one"))),
+        }
     }
 }
 

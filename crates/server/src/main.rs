@@ -39,10 +39,10 @@ Usage:
                                                  --renew brings the WAL of an earlier copy up to date
   beluga restore --from COPY --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z]
                                                  create a data folder from a copy, as of the end of its WAL or earlier
-  beluga import FILE.rdb [--into DIR] [--replace]
-                                                 load the keys and functions of an RDB file of Redis into DIR (the setting
-                                                 data), with or without a running server: all of them or none. The databases
-                                                 of the file must be empty; --replace replaces them
+  beluga import FILE [--into DIR] [--replace]    load the keys and functions of an RDB file or an append-only file of
+                                                 Redis (its folder, manifest or one file) into DIR (the setting data),
+                                                 with or without a running server: all of them or none. The databases of
+                                                 the file must be empty; --replace replaces them
   beluga settings                                list every setting with its value, source and description
   beluga counters                                list the counters that /metrics shows
 
@@ -83,7 +83,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ["settings"] if arguments.has("markdown") => print(&settings::print::markdown()),
         ["settings"] => print(&settings::print::effective(&load(arguments)?)),
         ["counters"] => print(&metrics::markdown()),
-        ["import"] => Err(Failure::new(Exit::Usage, "import: a file is missing; usage: beluga import FILE.rdb")),
+        ["import"] => Err(Failure::new(Exit::Usage, "import: a file is missing; usage: beluga import FILE")),
         ["check"] => Err(Failure::new(Exit::Usage, "check: a folder is missing; usage: beluga check DIR")),
         [command @ ("backup" | "restore"), extra, ..] => Err(Failure::new(
             Exit::Usage,

@@ -168,14 +168,15 @@ class SmallDisk:
 
 
 class Peer:
-    """Debian's redis-server, in memory."""
+    """Debian's redis-server, in memory. More settings override its own."""
 
-    def __init__(self):
+    def __init__(self, *settings):
+        self.settings = settings
         self.port = free_port()
         self.home = tempfile.mkdtemp(prefix="redis-test-")
 
     def __enter__(self):
-        arguments = ["--port", str(self.port), "--dir", self.home, "--save", "", "--appendonly", "no"]
+        arguments = ["--port", str(self.port), "--dir", self.home, "--save", "", "--appendonly", "no", *self.settings]
         self.process = subprocess.Popen(["redis-server", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         for _ in range(200):
             try:

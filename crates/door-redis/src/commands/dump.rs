@@ -266,13 +266,12 @@ fn restore_as<'k>(
     exists: bool,
 ) -> Result<(), NotRestored> {
     let key = call.args[1];
-    let now_ms = txn.now_ms();
     let expires_at_ms = match (ttl, is_absolute) {
         (0, _) => None,
         (at_ms, true) => Some(at_ms),
-        (ttl_ms, false) => Some(now_ms.saturating_add(ttl_ms)),
+        (ttl_ms, false) => Some(txn.now_ms().saturating_add(ttl_ms)),
     };
-    if expires_at_ms.is_none_or(|at_ms| at_ms > now_ms) {
+    if !expires_at_ms.is_some_and(|at_ms| txn.is_over(at_ms)) {
         return store(txn, call, restored, expires_at_ms);
     }
     if exists {

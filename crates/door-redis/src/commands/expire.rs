@@ -60,7 +60,7 @@ fn set_time(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, relat
         || conditions.gt && current.is_none_or(|current| at <= current)
         || conditions.lt && current.is_some_and(|current| at >= current);
     if !refused {
-        if at <= txn.now_ms() as i64 {
+        if at <= 0 || txn.is_over(at as u64) {
             delete(txn, call, call.args[1])?;
         } else {
             set_expire(txn, call, call.args[1], Some(at as u64))?;

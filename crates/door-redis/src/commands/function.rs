@@ -222,7 +222,7 @@ fn dump_libraries<'c>(codes: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
 }
 
 /// Returns the libraries of a payload. The error is a reply.
-fn restore_libraries(payload: &[u8]) -> std::result::Result<Vec<Vec<u8>>, &'static str> {
+pub(crate) fn restore_libraries(payload: &[u8]) -> std::result::Result<Vec<Vec<u8>>, &'static str> {
     let mut codes = Vec::new();
     // The payload of no library has no record.
     if payload == dump_libraries(std::iter::empty()) {

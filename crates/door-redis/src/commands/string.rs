@@ -163,7 +163,7 @@ pub fn set(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 /// A time in the past deletes the key instead. Redis sets it, notifies of that, and removes it afterwards.
 fn put_or_expire(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
     match expire {
-        Expire::At(ms) if ms <= txn.now_ms() => {
+        Expire::At(ms) if txn.is_over(ms) => {
             if !txn.delete(call.db, key)? {
                 txn.notify(call.db, key, event_class::NEW, "new");
             }
@@ -304,7 +304,7 @@ pub fn getex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     };
     if let Some((time, at)) = time {
         let Some(ms) = expire_at(txn, call, at, time) else { return Ok(()) };
-        if ms <= txn.now_ms() {
+        if txn.is_over(ms) {
             delete(txn, call, call.args[1])?;
         } else {
             set_expire(txn, call, call.args[1], Some(ms))?;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use engine::{Build, DATABASES, End, Expire, KeySet, KeyTransaction, Replace, Staging, Stream, StreamId};
 use rdb::{Event, FileEvent, FileKey, StreamEvent, StreamState};
-use stdx::memory;
 
 use crate::commands::dump::build_element;
 use crate::commands::dump::payload::NotRestored;
 use crate::commands::dump::stream::{GroupPart, Groups, from_rdb, set_state, store_group};
-use crate::import::outcome::{ImportError, Imported};
+use crate::import::library_list::LibraryList;
+use crate::import::outcome::ImportError;
+use crate::scripts::libraries::Policy;
 use crate::shared::Shared;
 
 /// Bytes of a list or of a stream that are written at once.
@@ -59,8 +60,10 @@ pub(super) struct Loader<'i, 'k> {
     build: Option<Build<'k>>,
     batch: Batch,
     groups: Groups,
-    imported: Imported,
-    codes: Vec<Vec<u8>>,
+    /// Keys by database.
+    keys: [u64; DATABASES as usize],
+    expired: u64,
+    keeps_expired: bool,
 }
 
 impl<'i, 'k> Loader<'i, 'k> {
@@ -77,16 +80,27 @@ impl<'i, 'k> Loader<'i, 'k> {
             build: None,
             batch: Batch::default(),
             groups: Groups::default(),
-            imported: Imported::default(),
-            codes: Vec::new(),
+            keys: [0; DATABASES as usize],
+            expired: 0,
+            keeps_expired: false,
         }
     }
 
     /// Takes a part of the file, which ends or begins at `at`.
-    pub fn take(&mut self, event: FileEvent<'_>, at: u64, progress: &mut dyn FnMut(u64)) -> Result<(), ImportError> {
+    pub fn take(
+        &mut self,
+        event: FileEvent<'_>,
+        at: u64,
+        libraries: &mut LibraryList,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ImportError> {
         let taken = match event {
-            FileEvent::Fact(..) => Ok(()),
-            FileEvent::Function(code) => self.function(code),
+            FileEvent::Fact(name, value) => {
+                // Commands follow, in this file or in the next.
+                self.keeps_expired |= matches!(name, b"aof-base" | b"aof-preamble") && value == b"1";
+                Ok(())
+            }
+            FileEvent::Function(code) => libraries.add(code, Policy::Append).map_err(NotRestored::Format),
             FileEvent::Key(head) => {
                 self.begin(&head, at)?;
                 Ok(())
@@ -94,7 +108,7 @@ impl<'i, 'k> Loader<'i, 'k> {
             FileEvent::Value(_) if self.is_expired => Ok(()),
             FileEvent::Value(part) => self.part(&part),
             FileEvent::KeyEnd(_) if self.is_expired => {
-                self.imported.expired += 1;
+                self.expired += 1;
                 Ok(())
             }
             FileEvent::KeyEnd(kind) => {
@@ -117,12 +131,6 @@ impl<'i, 'k> Loader<'i, 'k> {
         ImportError::File(format!("at byte {at}: {what} (database {}, key '{}')", self.db, key.escape_debug()))
     }
 
-    fn function(&mut self, code: &[u8]) -> Result<(), NotRestored> {
-        let _claim = memory::claim(2 * code.len()).map_err(engine::Error::OutOfMemory)?;
-        self.codes.push(code.to_vec());
-        Ok(())
-    }
-
     fn begin(&mut self, head: &FileKey<'_>, at: u64) -> Result<(), ImportError> {
         self.key.clear();
         self.key.extend_from_slice(head.key);
@@ -135,8 +143,8 @@ impl<'i, 'k> Loader<'i, 'k> {
         };
         self.db = db;
         self.expires_at_ms = head.expires_at_ms;
-        self.is_expired = head.expires_at_ms.is_some_and(|at_ms| at_ms <= self.began_ms);
-        if self.replace == Replace::Empty && self.imported.keys[usize::from(db)] == 0 {
+        self.is_expired = !self.keeps_expired && head.expires_at_ms.is_some_and(|at_ms| at_ms <= self.began_ms);
+        if self.replace == Replace::Empty && self.keys[usize::from(db)] == 0 {
             // The end of the import checks it again. This one spares the reading.
             let count = self.shared.keyspace.read(KeySet::Keys(&[]), |txn| txn.count(db))?.0;
             if count > 0 {
@@ -205,7 +213,7 @@ impl<'i, 'k> Loader<'i, 'k> {
                 }
             }
         }
-        self.imported.keys[usize::from(self.db)] += 1;
+        self.keys[usize::from(self.db)] += 1;
         Ok(())
     }
 
@@ -262,15 +270,13 @@ impl<'i, 'k> Loader<'i, 'k> {
         })
     }
 
-    /// Returns the content of the file, and the libraries of functions.
-    pub fn end(self) -> Result<(Imported, Vec<Vec<u8>>), ImportError> {
-        let Loader { staging, mut imported, codes, .. } = self;
+    /// Checks that no key stands in the file twice. Returns how many were left out because they had expired.
+    pub fn end(self) -> Result<u64, ImportError> {
         for db in 0..DATABASES {
-            if staging.key_count(db)? != imported.keys[usize::from(db)] {
+            if self.staging.key_count(db)? != self.keys[usize::from(db)] {
                 return Err(ImportError::File(format!("a key of database {db} stands in the file twice")));
             }
         }
-        imported.libraries = codes.len();
-        Ok((imported, codes))
+        Ok(self.expired)
     }
 }

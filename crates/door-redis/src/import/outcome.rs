@@ -13,6 +13,8 @@ pub struct Imported {
     pub expired: u64,
     /// Libraries of functions.
     pub libraries: usize,
+    /// Bytes at the end of an append-only file that are no whole command or transaction. They were left out.
+    pub cut_bytes: u64,
 }
 
 impl Imported {
@@ -36,6 +38,16 @@ impl fmt::Display for ImportError {
         match self {
             ImportError::File(text) | ImportError::Conflict(text) => f.write_str(text),
             ImportError::Engine(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl ImportError {
+    /// Adds the name of the part in which it was found.
+    pub(super) fn in_part(self, name: &str) -> ImportError {
+        match self {
+            ImportError::File(text) => ImportError::File(format!("{name}: {text}")),
+            other => other,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::scripts::thread_state::{ThreadState, put_state, take_state};
 use crate::shared::Shared;
 
 /// Returns the name of a library and nothing else, from its first line. The error is a reply.
-fn read_name(code: &[u8]) -> Result<String, String> {
+pub(crate) fn read_name(code: &[u8]) -> Result<String, String> {
     if !code.starts_with(b"#!") {
         return Err("ERR Missing library metadata".to_owned());
     }

@@ -129,7 +129,9 @@ pub(crate) struct Growth {
 
 pub struct KeyTransaction<'k> {
     pub(crate) keyspace: &'k Keyspace,
+    /// The time that decides which keys have expired: the clock at the beginning, or 0 in staged databases, where none has.
     pub(crate) now: u64,
+    clock_ms: u64,
     pub(crate) mode: Mode,
     pub(crate) stripes: TxnStripes,
     several: bool,
@@ -203,6 +205,7 @@ impl<'k> KeyTransaction<'k> {
         KeyTransaction {
             keyspace,
             now,
+            clock_ms: now,
             mode,
             stripes,
             several,
@@ -236,7 +239,12 @@ impl<'k> KeyTransaction<'k> {
 
     /// Returns the wall clock at the beginning of the transaction, in milliseconds since 1970. It does not move during the transaction (EN-3).
     pub fn now_ms(&self) -> u64 {
-        self.now
+        self.clock_ms
+    }
+
+    /// Returns whether a key with this expiry time has expired.
+    pub fn is_over(&self, expires_at_ms: u64) -> bool {
+        expires_at_ms <= self.now
     }
 
     /// Returns the durability LSN of everything read so far.

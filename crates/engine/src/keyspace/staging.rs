@@ -47,7 +47,7 @@ impl Keyspace {
 }
 
 impl<'k> Staging<'k> {
-    /// Runs a writing key transaction over keys of the staged databases, as `Keyspace::write` does. Its clock stands at 0, so that no key has expired.
+    /// Runs a writing key transaction over keys of the staged databases, as `Keyspace::write` does. No key has expired in it.
     pub fn write<R, E: From<Error>>(
         &self,
         keys: KeySet<'_>,
