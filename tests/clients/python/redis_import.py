@@ -130,7 +130,13 @@ with Peer() as peer, Server() as running, tempfile.TemporaryDirectory(prefix="be
     watcher.call("MULTI")
     tally.equal("nothing has changed", watcher.call("EXEC"), b"*0\r\n")
     watcher.call("WATCH", "mine")
+    tracker = Wire(running.port)
+    tracker.call("HELLO", 3)
+    tracker.call("CLIENT", "TRACKING", "ON")
+    tracker.call("GET", "mine")
     code, text = run("import", path, "--into", running.folder, "--replace")
+    push = b">2\r\n$10\r\ninvalidate\r\n_\r\n"
+    tally.equal("a client that keeps what it reads", tracker.exactly(len(push)), push)
     tally.check("import into a running server", code == 0, text)
     watcher.call("MULTI")
     tally.equal("a watched key is replaced", watcher.call("EXEC"), b"*-1\r\n")

@@ -161,12 +161,12 @@ impl<'i, 'k> Replay<'i, 'k> {
                 Ok(Some(args)) => {
                     let shown = String::from_utf8_lossy(&args[0][..args[0].len().min(40)]).into_owned();
                     self.take(args, at).map_err(|error| match error {
-                        Refused::Text(text) => ImportError::File(format!(
+                        NotRun::Text(text) => ImportError::File(format!(
                             "at byte {at}: command '{}': {}",
                             shown.escape_debug(),
                             text.trim_start_matches("ERR ")
                         )),
-                        Refused::Engine(error) => ImportError::Engine(error),
+                        NotRun::Engine(error) => ImportError::Engine(error),
                     })?;
                     progress(file.at);
                 }
@@ -176,7 +176,7 @@ impl<'i, 'k> Replay<'i, 'k> {
         }
     }
 
-    fn take(&mut self, args: Vec<Vec<u8>>, at: u64) -> Result<(), Refused> {
+    fn take(&mut self, args: Vec<Vec<u8>>, at: u64) -> Result<(), NotRun> {
         let is = |name: &str| args[0].eq_ignore_ascii_case(name.as_bytes());
         match &mut self.queue {
             None if is("multi") => self.queue = Some((at, Vec::new())),
@@ -198,9 +198,9 @@ impl<'i, 'k> Replay<'i, 'k> {
         Ok(())
     }
 
-    fn apply(&mut self, args: &[Vec<u8>]) -> Result<(), Refused> {
+    fn apply(&mut self, args: &[Vec<u8>]) -> Result<(), NotRun> {
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-        let command = table::of_request(&args).map_err(Refused::Text)?;
+        let command = table::of_request(&args).map_err(NotRun::Text)?;
         if !command.takes(args.len()) {
             return refuse(&errors::wrong_arity(command.name));
         }
@@ -212,7 +212,7 @@ impl<'i, 'k> Replay<'i, 'k> {
             },
             "function|load" => {
                 let policy = if args.len() > 3 { Policy::Replace } else { Policy::Append };
-                self.libraries.add(args[args.len() - 1], policy).map_err(Refused::Text)?;
+                self.libraries.add(args[args.len() - 1], policy).map_err(NotRun::Text)?;
             }
             "function|delete" => self.libraries.remove(&String::from_utf8_lossy(args[2])),
             "function|flush" => self.libraries.clear(),
@@ -221,8 +221,8 @@ impl<'i, 'k> Replay<'i, 'k> {
                     self.libraries.clear();
                 }
                 let policy = if has("replace") { Policy::Replace } else { Policy::Append };
-                for code in restore_libraries(args[2]).map_err(|text| Refused::Text(text.to_owned()))? {
-                    self.libraries.add(&code, policy).map_err(Refused::Text)?;
+                for code in restore_libraries(args[2]).map_err(|text| NotRun::Text(text.to_owned()))? {
+                    self.libraries.add(&code, policy).map_err(NotRun::Text)?;
                 }
             }
             _ => self.change(command, &args)?,
@@ -231,7 +231,7 @@ impl<'i, 'k> Replay<'i, 'k> {
     }
 
     /// Runs a command that changes keys.
-    fn change(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<(), Refused> {
+    fn change(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<(), NotRun> {
         let keys = command.keys_of(self.db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
@@ -256,20 +256,20 @@ impl<'i, 'k> Replay<'i, 'k> {
 }
 
 /// Why a command was not run.
-enum Refused {
+enum NotRun {
     Text(String),
     Engine(Error),
 }
 
-fn refuse<T>(text: &str) -> Result<T, Refused> {
-    Err(Refused::Text(text.to_owned()))
+fn refuse<T>(text: &str) -> Result<T, NotRun> {
+    Err(NotRun::Text(text.to_owned()))
 }
 
-impl From<Error> for Refused {
-    fn from(error: Error) -> Refused {
+impl From<Error> for NotRun {
+    fn from(error: Error) -> NotRun {
         match error {
-            Error::TooLarge { .. } | Error::Invalid(_) => Refused::Text(error.to_string()),
-            error => Refused::Engine(error),
+            Error::TooLarge { .. } | Error::Invalid(_) => NotRun::Text(error.to_string()),
+            error => NotRun::Engine(error),
         }
     }
 }

@@ -13,6 +13,7 @@ use stdx::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::keyspace::build::Build;
 use crate::keyspace::key::{DATABASES, ELEMENTS, KeySet, SLOTS, check_database};
+use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::packed::PackLimits;
 use crate::keyspace::record::Kind;
@@ -93,6 +94,7 @@ impl<'k> Staging<'k> {
                     return Err(Error::Invalid(format!("database {db} has keys")));
                 }
             }
+            dbs.iter().for_each(|db| txn.notify(*db, b"", event_class::CONTENTS, "import"));
             txn.publish(dbs)
         };
         Ok(self.keyspace.write::<(), Error>(KeySet::All, false, publish)?.1)

@@ -221,7 +221,7 @@ impl<'k> KeyTransaction<'k> {
         group.consumers += 1;
         let key = Self::consumer_name_key(version, group.id, name);
         self.put_sub(&stream.place, key, &[], &id.to_le_bytes())?;
-        Ok(Consumer { name: name.to_vec(), id, seen_ms: self.now, active_ms: 0, pending: 0 })
+        Ok(Consumer { name: name.to_vec(), id, seen_ms: self.now_ms(), active_ms: 0, pending: 0 })
     }
 
     /// Stores a consumer that has changed.
