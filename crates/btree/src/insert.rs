@@ -9,6 +9,7 @@ use pager::{Exclusive, Lsn, PageId, Result, TxnId};
 
 use crate::leaf_hint::LeafHint;
 use crate::node::{Node, Position, words_of};
+use crate::patch;
 use crate::redo;
 use crate::search::{Descent, Seek};
 use crate::split::{NewEntry, SplitResult};
@@ -24,6 +25,8 @@ pub struct OldRecord<'a> {
 /// The change that the caller of `modify` requests.
 pub struct Change {
     action: Action,
+    /// The value shares most of its bytes with the one before.
+    is_similar: bool,
     buffers: Box<Buffers>,
 }
 
@@ -39,6 +42,7 @@ enum Action {
 struct Buffers {
     old: Vec<u8>,
     value: Vec<u8>,
+    patch: Vec<u8>,
     allocated: Vec<(PageId, u32)>,
     freed: Vec<(PageId, u32)>,
 }
@@ -50,12 +54,18 @@ thread_local! {
 impl Change {
     /// Inserts the record, or replaces its value, by the concatenated `parts`. The last call of `put` and `delete` counts.
     pub fn put(&mut self, parts: &[&[u8]]) {
-        self.action = Action::Put;
+        (self.action, self.is_similar) = (Action::Put, false);
         self.buffers.value.clear();
         for part in parts {
             self.buffers.value.extend_from_slice(part);
         }
         assert!(self.buffers.value.len() <= Tree::VALUE_MAX, "values beyond VALUE_MAX go to an extent");
+    }
+
+    /// Does the same with a value that shares most of its bytes with the one before: the WAL gets the differences, if they are shorter.
+    pub fn put_similar(&mut self, parts: &[&[u8]]) {
+        self.put(parts);
+        self.is_similar = true;
     }
 
     /// Removes the record if it exists.
@@ -138,11 +148,15 @@ impl Tree {
             Err(_) => None,
         };
         let old_value = std::mem::take(&mut buffers.old);
-        let mut change = Change { action: Action::Nothing, buffers };
+        let mut change = Change { action: Action::Nothing, is_similar: false, buffers };
         let result = f(old_word.map(|word| OldRecord { word, value: &old_value }), &mut change);
-        let Change { action, mut buffers } = change;
+        let Change { action, is_similar, mut buffers } = change;
         buffers.old = old_value;
-        let lsn = self.apply_action(leaf, key, txn, place, old_word, action, &mut buffers);
+        let patch = match old_word {
+            Some(_) if is_similar => patch::encode(&buffers.old, &buffers.value, &mut buffers.patch),
+            _ => None,
+        };
+        let lsn = self.apply_action(leaf, key, txn, place, old_word, action, patch, &mut buffers);
         buffers.allocated.clear();
         buffers.freed.clear();
         BUFFERS.set(Some(buffers));
@@ -159,6 +173,7 @@ impl Tree {
         place: Position,
         old_word: Option<u64>,
         action: Action,
+        patch: Option<usize>,
         buffers: &mut Buffers,
     ) -> Result<Lsn> {
         let mut split = SplitResult { target: leaf, unposted: Vec::new() };
@@ -178,9 +193,13 @@ impl Tree {
         let (before_head, before): (&[u8], &[u8]) = if with_before { (&before_head, &buffers.old) } else { (&[], &[]) };
         match (action, place) {
             (Action::Put, _) => {
-                let kind = if old_word.is_some() { redo::UPDATE } else { redo::INSERT };
-                let head = redo::head(self.id, key.len(), buffers.value.len());
-                mtr.record(leaf, kind, txn, &[&head, before_head, key, &buffers.value, before]);
+                let (kind, number, logged) = match (patch, old_word) {
+                    (Some(splices), _) => (redo::PATCH, splices, &buffers.patch),
+                    (None, Some(_)) => (redo::UPDATE, buffers.value.len(), &buffers.value),
+                    (None, None) => (redo::INSERT, buffers.value.len(), &buffers.value),
+                };
+                let head = redo::head(self.id, key.len(), number);
+                mtr.record(leaf, kind, txn, &[&head, before_head, key, logged, before]);
                 let node = Node(leaf);
                 let place = node.search(key);
                 let put = node.put(place, key, &buffers.value, 0);

@@ -10,6 +10,7 @@ mod leaf_hint;
 #[cfg(all(test, loom))]
 mod loom_model;
 mod node;
+mod patch;
 pub mod redo;
 mod scan;
 mod search;
@@ -22,5 +23,6 @@ pub use estimate::RangeEstimate;
 pub use insert::{Change, Modified, OldRecord};
 pub use leaf_hint::LeafHint;
 pub use node::Found;
+pub use patch::Patch;
 pub use scan::{Batch, Entry, OwnedEntry, Scan, ScanState};
 pub use tree::{LatchMode, ReadMode, Tree, TreeId, WORD_TXN};

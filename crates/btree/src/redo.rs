@@ -11,6 +11,8 @@
 //! 0x17 extend   tree u32 | key length u16 | 0 u16 | right page u64 | high fence; right page 0 and no fence: up to infinity
 //! 0x18 unpost   tree u32 | key length u16 | 0 u16 | child page u64 | separator
 //! 0x19 retire   tree u32 | 0 u32
+//! 0x1A patch    tree u32 | key length u16 | splices u16 [ | word before u64 | length before u64 ] key | splices {at, removed, inserted: u16}
+//!               | inserted bytes [ | value before ]     an update whose value is the old one with these splices
 //! ```
 //! Hard part: redo must leave exactly the words that the first execution left (BT-8), or the next record may not fit, since it relies on the free room. So
 //! both run the functions of `node/edit.rs`, on pages that are equal word by word.
@@ -18,6 +20,7 @@
 use pager::{Error, Exclusive, Record, Result};
 
 use crate::node::{DELETED, Node, SPLIT_INCOMPLETE};
+use crate::patch::Patch;
 use crate::tree::{TreeId, version_word};
 
 pub(crate) const INSERT: u8 = 0x10;
@@ -30,6 +33,7 @@ pub(crate) const CLEAR: u8 = 0x16;
 pub(crate) const EXTEND: u8 = 0x17;
 pub(crate) const UNPOST: u8 = 0x18;
 pub(crate) const RETIRE: u8 = 0x19;
+pub(crate) const PATCH: u8 = 0x1A;
 
 /// The kinds of this crate's records.
 pub const KINDS: std::ops::Range<u8> = 0x10..0x20;
@@ -39,6 +43,8 @@ pub const KINDS: std::ops::Range<u8> = 0x10..0x20;
 pub enum ChangeKind {
     Insert,
     Update,
+    /// An update of which the record has the differences only.
+    Patch,
     Delete,
 }
 
@@ -48,8 +54,10 @@ pub struct KeyChange<'r> {
     pub tree: TreeId,
     pub kind: ChangeKind,
     pub key: &'r [u8],
-    /// The value after the change; `None` for a delete.
+    /// The value after the change; `None` for a delete and for a patch.
     pub after: Option<&'r [u8]>,
+    /// The differences of a patch.
+    pub patch: Option<Patch<'r>>,
     /// Version word and value before the change: only in records of transactions, and not of inserts.
     pub before: Option<(u64, &'r [u8])>,
 }
@@ -59,6 +67,7 @@ pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
     let kind = match record.kind {
         INSERT => ChangeKind::Insert,
         UPDATE => ChangeKind::Update,
+        PATCH => ChangeKind::Patch,
         DELETE => ChangeKind::Delete,
         _ => return None,
     };
@@ -71,13 +80,21 @@ pub fn decode<'r>(record: &Record<'r>) -> Option<KeyChange<'r>> {
         before_head = Some((word(0), usize::try_from(word(8)).ok()?));
         rest = tail;
     }
-    let (key, rest) = rest.split_at_checked(key_len)?;
-    let (value, rest) = rest.split_at_checked(value_len)?;
+    let (key, behind) = rest.split_at_checked(key_len)?;
+    rest = behind;
+    let (mut patch, mut after) = (None, None);
+    if kind == ChangeKind::Patch {
+        let (taken, behind) = Patch::take(rest, value_len)?;
+        (patch, rest) = (Some(taken), behind);
+    } else {
+        let (value, behind) = rest.split_at_checked(value_len)?;
+        (after, rest) = ((kind != ChangeKind::Delete).then_some(value), behind);
+    }
     let before = match before_head {
         Some((word, len)) => Some((word, rest.get(..len)?)),
         None => None,
     };
-    Some(KeyChange { tree, kind, key, after: (kind != ChangeKind::Delete).then_some(value), before })
+    Some(KeyChange { tree, kind, key, after, patch, before })
 }
 
 fn head_fields(head: &[u8]) -> (u32, usize, usize) {
@@ -151,15 +168,20 @@ fn apply_change(node: Node<&Exclusive<'_>>, record: &Record<'_>, change: &KeyCha
     if place.is_ok() != (change.kind != ChangeKind::Insert) {
         return Err("the key is there but should not be, or the reverse");
     }
-    match (change.after, place) {
-        (Some(value), _) => {
-            let version = version_word(record.lsn_end, record.txn.is_some());
-            if !node.put(place, change.key, value, version) {
-                return Err("no room for a record that had room");
-            }
+    let put = |value: &[u8]| {
+        let version = version_word(record.lsn_end, record.txn.is_some());
+        if node.put(place, change.key, value, version) { Ok(()) } else { Err("no room for a record that had room") }
+    };
+    match (change.after, change.patch, place) {
+        (Some(value), ..) => return put(value),
+        (None, Some(patch), Ok(index)) => {
+            let (mut old, mut value) = (Vec::new(), Vec::new());
+            node.push_value(index, &mut old);
+            patch.apply(&old, &mut value).ok_or("a patch of a longer value")?;
+            return put(&value);
         }
-        (None, Ok(index)) => node.remove(index),
-        (None, Err(_)) => unreachable!("a delete needs the key, checked above"),
+        (None, None, Ok(index)) => node.remove(index),
+        (None, _, Err(_)) => unreachable!("a patch and a delete need the key, checked above"),
     }
     Ok(())
 }

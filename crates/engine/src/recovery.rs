@@ -173,7 +173,7 @@ impl Recovery {
         let by = match change.kind {
             ChangeKind::Insert => 1,
             ChangeKind::Delete => -1,
-            ChangeKind::Update => return,
+            ChangeKind::Update | ChangeKind::Patch => return,
         };
         match change.tree {
             RECORDS => {

@@ -28,6 +28,23 @@ fn key(prng: &mut Prng) -> Vec<u8> {
     key
 }
 
+/// Returns a new value, and whether it is the old one with a few bytes changed.
+fn next_value(old: Option<&Vec<u8>>, prng: &mut Prng) -> (Vec<u8>, bool) {
+    let mut value = vec![0; prng.below(60) as usize];
+    prng.fill(&mut value);
+    match old.filter(|_| prng.chance(0.7)) {
+        Some(old) => {
+            let from = prng.below(old.len() as u64 + 1) as usize;
+            let (to, most) = ((from + prng.below(3) as usize).min(old.len()), (60 - old.len()).min(4));
+            value.truncate(most);
+            let mut similar = old.clone();
+            similar.splice(from..to, value);
+            (similar, true)
+        }
+        None => (value, false),
+    }
+}
+
 /// Makes random changes, some of them inside transactions, and sometimes removes a range.
 fn work(tree: &Tree, prng: &mut Prng, steps: usize) -> Vec<Made> {
     let mut made = Vec::new();
@@ -46,9 +63,12 @@ fn work(tree: &Tree, prng: &mut Prng, steps: usize) -> Vec<Made> {
             assert_eq!(lsn > 0, model.remove(&key).is_some());
             made.push(Made { lsn, key, value: None });
         } else {
-            let mut value = vec![0; prng.below(60) as usize];
-            prng.fill(&mut value);
-            let lsn = tree.modify(&key, txn, |_, change| change.put(&[&value])).unwrap().lsn;
+            let (value, is_similar) = next_value(model.get(&key), prng);
+            let put = |change: &mut btree::Change| match is_similar {
+                true => change.put_similar(&[&value]),
+                false => change.put(&[&value]),
+            };
+            let lsn = tree.modify(&key, txn, |_, change| put(change)).unwrap().lsn;
             model.insert(key.clone(), value.clone());
             made.push(Made { lsn, key, value: Some(value) });
         }
@@ -111,6 +131,7 @@ fn redo_leaves_the_same_words() {
 struct Follower {
     model: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
     befores: usize,
+    patches: usize,
 }
 
 impl Observer for Follower {
@@ -118,8 +139,14 @@ impl Observer for Follower {
         let Some(change) = btree::redo::decode(record) else { return };
         assert_eq!(change.tree, 3);
         let word = record.lsn_end | if record.txn.is_some() { btree::WORD_TXN } else { 0 };
-        let before = match change.after {
-            Some(value) => self.model.insert(change.key.to_vec(), (word, value.to_vec())),
+        let patched = change.patch.map(|patch| {
+            let mut value = Vec::new();
+            patch.apply(&self.model[change.key].1, &mut value).unwrap();
+            value
+        });
+        self.patches += usize::from(patched.is_some());
+        let before = match patched.or(change.after.map(<[u8]>::to_vec)) {
+            Some(value) => self.model.insert(change.key.to_vec(), (word, value)),
             None => self.model.remove(change.key),
         };
         assert_eq!(before.is_some(), change.kind != btree::redo::ChangeKind::Insert);
@@ -141,13 +168,14 @@ fn wal_records_describe_every_change() {
         if prng.chance(0.3) {
             tree.modify(&key, txn, |_, change| change.delete()).unwrap();
         } else {
-            tree.modify(&key, txn, |_, change| change.put(&[&step.to_le_bytes(), &key])).unwrap();
+            let value = [&step.to_le_bytes()[..], &[7; 40], &key];
+            tree.modify(&key, txn, |_, change| change.put_similar(&value)).unwrap();
         }
     }
     pager.flush_to(pager.wal_head()).unwrap();
     let mut follower = Follower::default();
     let copy = open_until(folder.crash(), None, &mut follower);
-    assert!(follower.befores > 500);
+    assert!(follower.befores > 500 && follower.patches > 50, "{} patches", follower.patches);
     let tree = Tree::open(&copy, 3, tree.root());
     assert_eq!(assert_sound(&tree).records, follower.model.len() as u64);
     for (key, (word, value)) in &follower.model {

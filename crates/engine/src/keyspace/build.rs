@@ -7,7 +7,7 @@ use std::ops::{Bound, Range};
 
 use btree::{Batch, OldRecord};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keyspace::key;
 use crate::keyspace::key::{SCORE, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
@@ -188,14 +188,19 @@ fn put_element(
     read: ReadPart<'_>,
 ) -> Result<bool> {
     let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
+    let tree_key = key::member(version, element_kind(kind), hash, member);
+    let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
     if kind == Kind::ZSet {
         let mut value = Vec::new();
         read(0..len, &mut value)?;
-        put_score(keyspace, version, member, hash, score::of_value(&value)?)?;
+        let score = score::of_value(&value)?;
+        if stored.is_empty() {
+            return put_scored(keyspace, (version, member, hash), &tree_key, &value, score);
+        }
+        let old = keyspace.stored_score(&tree_key)?;
+        put_score(keyspace, (version, member, hash), old, score)?;
     }
-    let tree_key = key::member(version, element_kind(kind), hash, member);
-    let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
-    let (mut old, may_have_segments) = (Vec::new(), kind != Kind::ZSet || !stored.is_empty());
+    let (mut old, may_have_segments) = (Vec::new(), kind == Kind::Hash || !stored.is_empty());
     if may_have_segments
         && keyspace.store.records.get(tree_key.as_slice(), &mut old)?.present
         && let Some(orphan) = Meta::parse(&old)?.body.version()
@@ -244,10 +249,40 @@ fn stored_score(keyspace: &Keyspace, version: u64, member: &[u8]) -> Result<Opti
     keyspace.stored_score(&key::member(version, SCORED_MEMBER, hash, member))
 }
 
-/// Writes the element by score of a member whose score changes.
-fn put_score(keyspace: &Keyspace, version: u64, member: &[u8], hash: u64, score: f64) -> Result<()> {
+/// A member of a sorted set of this version id, with its hash.
+type VersionMember<'m> = (u64, &'m [u8], u64);
+
+/// Writes both elements of a short member of a sorted set: one descent each, and one more if it had another score. Returns true if it is new.
+fn put_scored(
+    keyspace: &Keyspace,
+    of: VersionMember<'_>,
+    tree_key: &TreeKey,
+    value: &[u8],
+    score: f64,
+) -> Result<bool> {
+    let target = RecordChange::Put(RecordPut { body: Body::Inline(value), ..RecordPut::new(0, Expire::None, 0) });
+    let done = keyspace.store.records.modify(tree_key.as_slice(), None, |old: Option<OldRecord<'_>>, change| {
+        let old_score = old.as_ref().map(|old| match Meta::parse(old.value)?.body {
+            Body::Inline(value) => score::of_value(value),
+            _ => Err(Error::corrupt("a short member of a sorted set with pages")),
+        });
+        apply(old.as_ref(), &mut PageChanges::alone(change), &target, 0, false)?;
+        old_score.transpose()
+    })?;
+    let old = done.result?;
+    put_score(keyspace, of, old, score)?;
+    Ok(old.is_none())
+}
+
+/// Writes the element by score of a member, and removes that by its old score.
+fn put_score(
+    keyspace: &Keyspace,
+    (version, member, hash): VersionMember<'_>,
+    old: Option<f64>,
+    score: f64,
+) -> Result<()> {
     let records = &keyspace.store.records;
-    if let Some(old) = stored_score(keyspace, version, member)? {
+    if let Some(old) = old {
         let old = key::element_of(version, SCORE, &score::sub_key(old, member));
         records.modify(&old, None, |_, change| change.delete())?;
     }

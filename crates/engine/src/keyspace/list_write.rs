@@ -93,7 +93,8 @@ impl<'k> ListEdit<'k> {
         match piece {
             Piece::Items(items) => {
                 let payload = chunk_payload(items);
-                let put = RecordPut { body: Body::Inline(&payload), ..RecordPut::new(0, Expire::None, 0) };
+                let body = Body::Inline(&payload);
+                let put = RecordPut { body, is_similar: true, ..RecordPut::new(0, Expire::None, 0) };
                 txn.write(&place, &RecordChange::Put(put)).map(drop)
             }
             Piece::Large(item) => txn.put_payload(&place, RecordPut::new(RAW, Expire::None, 0), &[], item).map(drop),

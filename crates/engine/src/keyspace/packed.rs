@@ -66,8 +66,14 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a varint of at most 64 bits from the front.
+#[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     const BYTES_MAX: u32 = 10;
+    // Most lengths are one byte.
+    if let [byte @ ..=127, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Some(u64::from(*byte));
+    }
     let mut value = 0;
     for at in 0..BYTES_MAX {
         let (byte, rest) = bytes.split_first()?;
@@ -81,6 +87,7 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+#[inline]
 pub(crate) fn take_item<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(bytes)?).ok()?;
     let (item, rest) = bytes.split_at_checked(len)?;

@@ -42,6 +42,8 @@ pub(crate) struct RecordPut<'a> {
     pub unseen: bool,
     /// The change has nothing for those who wait for the key.
     pub is_idle: bool,
+    /// The record shares most of its bytes with the old one, though it is no collection's.
+    pub is_similar: bool,
 }
 
 impl RecordPut<'_> {
@@ -56,6 +58,7 @@ impl RecordPut<'_> {
             shares_pages: false,
             unseen: false,
             is_idle: false,
+            is_similar: false,
         }
     }
 }
@@ -124,7 +127,12 @@ pub(crate) fn apply(
                 Expire::At(time) => Some(time),
             };
             let head = Head { kind: put.kind, form: put.form, expire: facts.new_expire, key_len: put.key_len };
-            put.body.with_bytes(|one, two| pages.change.put(&[head.bytes(&put.body).as_slice(), one, two]));
+            let is_similar = put.is_similar || put.kind != Kind::String;
+            put.body.with_bytes(|one, two| {
+                let head = head.bytes(&put.body);
+                let parts = [head.as_slice(), one, two];
+                if is_similar { pages.change.put_similar(&parts) } else { pages.change.put(&parts) }
+            });
             pages.allocated(put.allocated);
         }
         RecordChange::Remove(_) if facts.existed => pages.change.delete(),

@@ -171,7 +171,7 @@ impl<'k> KeyTransaction<'k> {
             let change = match &record {
                 Some(record) => {
                     let body = Meta::parse(record)?.body;
-                    RecordChange::Put(RecordPut { body, ..RecordPut::new(0, Expire::None, 0) })
+                    RecordChange::Put(RecordPut { body, is_similar: true, ..RecordPut::new(0, Expire::None, 0) })
                 }
                 None => RecordChange::Remove(Removal::Deleted),
             };

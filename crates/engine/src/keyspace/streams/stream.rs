@@ -212,7 +212,7 @@ impl<'k> KeyTransaction<'k> {
     /// Writes an element: `stored`, a name that is too long for the tree key, and a payload.
     pub(crate) fn put_sub(&mut self, of: &KeyPlace, key: TreeKey, stored: &[u8], payload: &[u8]) -> Result<()> {
         let place = self.element_at(of, key);
-        let put = RecordPut::new(0, Expire::None, stored.len());
+        let put = RecordPut { is_similar: true, ..RecordPut::new(0, Expire::None, stored.len()) };
         let done = self.put_payload(&place, put, stored, payload).map(drop);
         done.inspect_err(|error| self.mark_broken(error))
     }
