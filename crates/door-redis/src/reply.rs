@@ -49,6 +49,8 @@ impl Reply<'_> {
     }
 
     pub fn bulk(&mut self, bytes: &[u8]) {
+        const AROUND_MAX: usize = 32;
+        self.out.reserve(bytes.len() + AROUND_MAX);
         bulk_header(self.out, bytes.len());
         self.out.extend_from_slice(bytes);
         self.out.extend_from_slice(b"\r\n");
@@ -107,7 +109,14 @@ impl Reply<'_> {
 /// Writes the header of a bulk string.
 #[inline]
 pub fn bulk_header(out: &mut Vec<u8>, len: usize) {
-    out.push(b'$');
-    number::append_unsigned(out, len as u64);
-    out.extend_from_slice(b"\r\n");
+    let digit = |number: usize| b'0' + number as u8;
+    match len {
+        0..10 => out.extend_from_slice(&[b'$', digit(len), b'\r', b'\n']),
+        10..100 => out.extend_from_slice(&[b'$', digit(len / 10), digit(len % 10), b'\r', b'\n']),
+        _ => {
+            out.push(b'$');
+            number::append_unsigned(out, len as u64);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
 }

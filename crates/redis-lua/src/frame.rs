@@ -78,6 +78,11 @@ impl Frame {
         self.stopped_at.borrow_mut().get_or_insert((source, line));
     }
 
+    /// Returns whether the run had to end.
+    pub fn has_place(&self) -> bool {
+        self.stopped_at.borrow().is_some()
+    }
+
     pub fn place(&self) -> Option<(String, i64)> {
         self.stopped_at.borrow().clone()
     }

@@ -202,7 +202,7 @@ impl State {
             script_resp3,
             bytes_max: self.frame.bytes_max.get(),
         };
-        let mark = out.len();
+        let (mark, is_good) = (out.len(), matches!(result, Ok(Ok(_))) && stopped.is_none());
         let ended = match (result, stopped) {
             (_, Some(text)) => {
                 let at = self.frame.place();
@@ -223,7 +223,7 @@ impl State {
             }
             (Err(error), None) => self.reply_failure(&error, name, out),
         };
-        self.recover();
+        self.recover(is_good);
         ended
     }
 
@@ -271,12 +271,15 @@ impl State {
         Ended::Replied { is_error: true }
     }
 
-    /// Makes the state ready for the next run (RL-1).
-    fn recover(&mut self) {
+    /// Makes the state ready for the next run (RL-1). After one that returned there is less to do: its hook is in place, and the collector, which no script can
+    /// stop, goes on where it is. Restarting it would begin a step at once.
+    fn recover(&mut self, is_good: bool) {
         let _ = self.lua.set_memory_limit(0);
-        let _ = self.watch(INSTRUCTIONS);
         let _ = self.sandbox.clean();
-        self.lua.gc_restart();
+        if !is_good || self.frame.has_place() {
+            let _ = self.watch(INSTRUCTIONS);
+            self.lua.gc_restart();
+        }
         if self.lua.used_memory() > self.base_bytes + GARBAGE_BYTES {
             let _ = self.lua.gc_collect();
         }
