@@ -88,6 +88,7 @@ bench clients, besides --quick, --rounds, --seconds, --out, --folder, --beluga, 
 bench types, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --redis:
       --only A,B        commands whose name contains one of these    --clients A,B  clients likewise
       --sides A,B       of beluga, redis-always, redis-everysec      --threads N  of the clients, 1
+      --largest N       elements of the largest collection whose growth is measured, 1000000; 0 leaves that out
       --note TEXT       a remark for the head of the page, such as what else ran on the machine
 
 bench postgres, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --memory:
@@ -448,7 +449,7 @@ fn clients(parser: &mut Parser) -> Result<Command> {
 
 fn types(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
-    let (mut only, mut clients, mut note) = (Vec::new(), Vec::new(), None);
+    let (mut only, mut clients, mut note, mut largest) = (Vec::new(), Vec::new(), None, None);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("quick") => given.quick = true,
@@ -458,6 +459,7 @@ fn types(parser: &mut Parser) -> Result<Command> {
             Arg::Long("only") => only = list(parser, |word| Some(word.to_string()))?,
             Arg::Long("clients") => clients = list(parser, |word| Some(word.to_string()))?,
             Arg::Long("note") => note = Some(word(parser)?),
+            Arg::Long("largest") => largest = Some(number(parser)?),
             Arg::Long("sides") => given.sides = Some(list(parser, Side::from_name)?),
             Arg::Long("out") => given.out = Some(word(parser)?.into()),
             Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
@@ -470,7 +472,8 @@ fn types(parser: &mut Parser) -> Result<Command> {
     given.rounds = given.rounds.or(Some(if given.quick { 1 } else { 3 }));
     given.turn = given.turn.or(Some(Duration::from_millis(if given.quick { 50 } else { 1000 })));
     let setup = given.setup("types")?;
-    let options = types::TypesOptions { effort: setup.effort, only, clients, note };
+    let largest = largest.unwrap_or(if setup.quick { 0 } else { 1_000_000 });
+    let options = types::TypesOptions { effort: setup.effort, only, clients, note, largest };
     Ok(Command::Types { setup, options })
 }
 

@@ -5,6 +5,7 @@
 //! in an order that alternates; a figure is the median over the rounds. Redis with `appendfsync always` makes Beluga's promise and is the peer
 //! of the goals; Redis with `everysec` is shown beside.
 
+mod depth;
 mod subscribers;
 mod workloads;
 
@@ -29,6 +30,8 @@ pub struct TypesOptions {
     pub clients: Vec<String>,
     /// A remark for the head of the page.
     pub note: Option<String>,
+    /// Elements of the largest collection of the part that shows growth; 0 leaves that part out.
+    pub largest: u64,
 }
 
 /// The bounds of a command's figures beside Redis with `appendfsync always`.
@@ -136,8 +139,13 @@ pub fn run(setup: &Setup, options: &TypesOptions) -> io::Result<bool> {
         }
     }
     let rows: Vec<TypesRow> = cases.iter().map(TypesCase::row).collect();
-    publish(setup, options, &rows)?;
-    Ok(rows.iter().all(|row| row.ours.errors + row.always.errors + row.everysec.errors == 0.0))
+    let growth = match arena.server(Side::Beluga).filter(|_| options.largest > 0) {
+        Some(server) => Some(depth::run(server, &options.effort, options.largest)?),
+        None => None,
+    };
+    publish(setup, options, &rows, growth.as_ref().map(|(table, _)| table))?;
+    let is_good = growth.is_none_or(|(_, is_good)| is_good);
+    Ok(is_good && rows.iter().all(|row| row.ours.errors + row.always.errors + row.everysec.errors == 0.0))
 }
 
 fn cases(options: &TypesOptions) -> Vec<TypesCase> {
@@ -167,9 +175,9 @@ fn fill_once(arena: &Arena, cases: &[TypesCase]) -> io::Result<()> {
             }
             played.push(fill);
             match fill {
-                Fill::Numbered { words, count } => play(server, words, Range { min: 1, max: count }, None)?,
+                Fill::Numbered { words, count } => play(server, words, Range { min: 1, max: count }, None, FILLERS)?,
                 Fill::Random { words, count } => {
-                    play(server, words, Range { min: 0, max: 999_999_999_999 }, Some(count))?;
+                    play(server, words, Range { min: 0, max: 999_999_999_999 }, Some(count), FILLERS)?;
                 }
                 Fill::Consumed { words, .. } if words[0] == "XADD" => {
                     server.control()?.call(&["XGROUP", "CREATE", words[1], "group", "$", "MKSTREAM"])?;
@@ -181,17 +189,25 @@ fn fill_once(arena: &Arena, cases: &[TypesCase]) -> io::Result<()> {
     Ok(())
 }
 
+/// Connections that fill.
+const FILLERS: u64 = 4;
+
 /// Plays a command with each number of the range, or `count` times with random ones.
-fn play(server: &Server, words: &'static [&'static str], keys: Range, count: Option<u64>) -> io::Result<()> {
-    const FILLERS: u64 = 4;
+fn play(
+    server: &Server,
+    words: &'static [&'static str],
+    keys: Range,
+    count: Option<u64>,
+    connections: u64,
+) -> io::Result<()> {
     let pattern = if count.is_some() { Pattern::Random } else { Pattern::Parallel };
     let shape = Shape {
-        connections: FILLERS as usize,
+        connections: connections as usize,
         threads: 1,
         pipeline: 64,
         traffic: Traffic::Command { words, pattern },
         keys,
-        until: count.map_or(Until::EveryKeyOnce, |count| Until::Requests(count.div_ceil(FILLERS))),
+        until: count.map_or(Until::EveryKeyOnce, |count| Until::Requests(count.div_ceil(connections))),
         ..server.shape()
     };
     let report = crate::load::run(&shape, || {})?;
@@ -206,7 +222,7 @@ impl TypesCase {
         let fill = self.workload.fill;
         let prepare = |requests: u64| match fill {
             Fill::Consumed { words, elements } => {
-                play(server, words, Range { min: 0, max: 999_999_999_999 }, Some(requests.div_ceil(elements)))
+                play(server, words, Range { min: 0, max: 999_999_999_999 }, Some(requests.div_ceil(elements)), FILLERS)
             }
             _ => Ok(()),
         };
@@ -334,7 +350,7 @@ fn table(rows: &[&TypesRow]) -> Table {
     table
 }
 
-fn publish(setup: &Setup, options: &TypesOptions, rows: &[TypesRow]) -> io::Result<()> {
+fn publish(setup: &Setup, options: &TypesOptions, rows: &[TypesRow], growth: Option<&Table>) -> io::Result<()> {
     let (short, other) = sorted(rows);
     let effort = &options.effort;
     let mut page = String::from("# Redis' data types beside redis-server, command by command\n\n");
@@ -359,7 +375,15 @@ fn publish(setup: &Setup, options: &TypesOptions, rows: &[TypesRow]) -> io::Resu
     page += "\n## The others\n\n";
     page += &if other.is_empty() { "None.\n".to_string() } else { table(&other).markdown() };
     let all: Vec<&TypesRow> = rows.iter().collect();
-    setup.publish("redis-types", page.trim_end(), &[("redis-types", &table(&all))], &[])
+    let whole = table(&all);
+    let mut tables = vec![("redis-types", &whole)];
+    if let Some(growth) = growth {
+        page += "\n## Growth\n\nServer CPU of a command, in microseconds, on one collection of so many elements (8 connections, pipeline 16, places at random). \
+                 It has to grow with the logarithm of the size.\n\n";
+        page += &growth.markdown();
+        tables.push(("redis-types-growth", growth));
+    }
+    setup.publish("redis-types", page.trim_end(), &tables, &[])
 }
 
 #[cfg(test)]
@@ -398,8 +422,13 @@ mod tests {
     fn a_workload_is_chosen_by_a_part_of_its_name() {
         let names = |only: &[&str], clients: &[&str]| {
             let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
-            let options =
-                TypesOptions { effort: Effort::QUICK, only: words(only), clients: words(clients), note: None };
+            let options = TypesOptions {
+                effort: Effort::QUICK,
+                only: words(only),
+                clients: words(clients),
+                note: None,
+                largest: 0,
+            };
             cases(&options).iter().map(|case| (case.workload.name, case.player)).collect::<Vec<_>>()
         };
         assert_eq!(names(&[INLINE], &[]), [(INLINE, Player::PingPong), (INLINE, Player::Pipelined)]);

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use super::keys::Walk;
 use super::reply::{Malformed, Parser, Reply};
 use super::request::{PING, Requests};
-use super::{Kind, Report, Shape, Traffic, Until};
+use super::{Kind, Pattern, Report, Shape, Traffic, Until};
 use crate::machine;
 use stdx::prng::Prng;
 
@@ -313,7 +313,7 @@ impl Connection {
         let (set_pattern, get_pattern) = match shape.traffic {
             Traffic::Keys { set_pattern, get_pattern, .. } => (set_pattern, get_pattern),
             Traffic::Command { pattern, .. } => (pattern, pattern),
-            Traffic::Ping => (super::Pattern::Random, super::Pattern::Random),
+            Traffic::Ping => (Pattern::Random, Pattern::Random),
         };
         Connection {
             stream,
@@ -362,7 +362,10 @@ impl Connection {
                 }
                 Kind::Command => {
                     let (keys, random) = (&mut self.sets, &mut plan.random);
-                    plan.requests.template.write(&mut self.output, || keys.step(random));
+                    // A walk through the keys has one number for each command.
+                    let walked = (pattern_of(plan.traffic) != Pattern::Random).then(|| keys.step(random));
+                    let number = || walked.unwrap_or_else(|| keys.step(random));
+                    plan.requests.template.write(&mut self.output, number);
                 }
             }
             self.sent.push_back((counts_from, kind));
@@ -432,6 +435,11 @@ impl Connection {
         })?;
         if unasked { Err(Malformed("a reply without a request".into())) } else { Ok(()) }
     }
+}
+
+/// Returns how the numbers of a command are chosen.
+fn pattern_of(traffic: Traffic) -> Pattern {
+    if let Traffic::Command { pattern, .. } = traffic { pattern } else { Pattern::Random }
 }
 
 /// Open loop: the thread's requests are due at even distances and go round its connections.
