@@ -44,6 +44,7 @@ pub mod flag {
     pub const NO_MANDATORY_KEYS: u32 = 1 << 14;
     /// May wait until a key has something for it.
     pub const BLOCKING: u32 = 1 << 15;
+    pub const NO_ASYNC_LOADING: u32 = 1 << 16;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -62,6 +63,7 @@ pub mod flag {
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
         (NO_MANDATORY_KEYS, "no_mandatory_keys"),
+        (NO_ASYNC_LOADING, "no_async_loading"),
         (MOVABLEKEYS, "movablekeys"),
         (ALLOW_BUSY, "allow_busy"),
     ];

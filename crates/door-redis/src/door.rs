@@ -36,6 +36,8 @@ pub struct Options {
     pub bulk_bytes_max: u64,
     pub request_bytes_max: u64,
     pub port: u16,
+    /// Whether the server is the one node of a cluster, with Redis' rules for keys of several slots.
+    pub cluster: bool,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             bulk_bytes_max: 512 << 20,
             request_bytes_max: 1 << 30,
             port: 6379,
+            cluster: false,
         }
     }
 }
@@ -59,7 +62,8 @@ impl RedisDoor {
     pub fn new(engine: Arc<Engine>, clock: Arc<dyn Clock>, host: Arc<dyn Host>, options: &Options) -> RedisDoor {
         let mut random = [0; 20];
         os::entropy(&mut random).expect("the kernel has random bytes");
-        let run_id = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let run_id = hexadecimal(&random);
+        let node_id = if options.cluster { node_id(&engine, &random) } else { String::new() };
         let door = RedisDoor {
             shared: Arc::new(Shared {
                 keyspace: engine.keyspace().clone(),
@@ -90,6 +94,8 @@ impl RedisDoor {
                 request_bytes_max: AtomicU64::new(options.request_bytes_max),
                 port: options.port,
                 run_id,
+                is_cluster: options.cluster,
+                node_id,
                 engine,
             }),
         };
@@ -193,4 +199,25 @@ impl Door for RedisDoor {
     fn refuse(&self) -> Vec<u8> {
         b"-ERR max number of clients reached\r\n".to_vec()
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the id of this node of a cluster. The first start makes one from these random bytes and keeps it in the data folder.
+fn node_id(engine: &Engine, random: &[u8; 20]) -> String {
+    const KIND: &str = "redis-cluster";
+    const NAME: &str = "node-id";
+    let kept = engine.documents().list(KIND).unwrap_or_default();
+    if let Some(known) = kept.into_iter().find(|(name, _)| name == NAME).and_then(|(_, id)| String::from_utf8(id).ok())
+    {
+        return known;
+    }
+    // It differs from the id of this run.
+    let id = hexadecimal(&engine::sha1(random));
+    if let Ok(lsn) = engine.documents().change(KIND, &[(NAME, Some(id.as_bytes()))]) {
+        engine.durable().wait(lsn);
+    }
+    id
 }

@@ -4,6 +4,7 @@
 
 mod call;
 mod clients;
+mod cluster;
 mod command;
 mod commands;
 mod docs;

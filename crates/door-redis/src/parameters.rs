@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(refusal(&[("hz", "-1")]), bad("hz", "argument must be between 0 and 2147483647 inclusive"));
         assert_eq!(refusal(&[("activerehashing", "on")]), bad("activerehashing", "argument must be 'yes' or 'no'"));
         assert_eq!(refusal(&[("hz", "5"), ("nothing", "1")]), Some(Refused::Unknown("nothing".to_owned())));
-        assert_eq!(refusal(&[("cluster-enabled", "yes")]), Some(Refused::Fixed("cluster-enabled".to_owned())));
+        assert_eq!(refusal(&[("daemonize", "yes")]), Some(Refused::Fixed("daemonize".to_owned())));
         assert!(refusal(&[("maxmemory-policy", "allkeys-lru")]).is_some());
         assert!(refusal(&[("maxmemory-policy", "noeviction")]).is_none(), "it is so already");
     }

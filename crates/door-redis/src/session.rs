@@ -688,10 +688,17 @@ impl Session {
             multi.dirty = true;
         }
         if let Some(command) = command {
-            self.shared.stats.commands[command.index()].rejected.add(1);
+            return self.reject_plainly(command, &text, io);
         }
         self.shared.stats.count_error(text.as_bytes());
         self.reply(io.out()).error(&text);
+        Step::Next
+    }
+
+    fn reject_plainly(&mut self, command: &'static Command, text: &str, io: &mut Io<'_>) -> Step {
+        self.shared.stats.commands[command.index()].rejected.add(1);
+        self.shared.stats.count_error(text.as_bytes());
+        self.reply(io.out()).error(text);
         Step::Next
     }
 
@@ -724,6 +731,16 @@ impl Session {
         }
         if let Some(denied) = self.denied(command, args) {
             return self.reject(Some(command), &denied.text(command), io);
+        }
+        if let Some(text) = self.slot_error(command, args) {
+            return self.reject(Some(command), text, io);
+        }
+        if command.name == "exec"
+            && let Some(text) = self.multi.as_ref().and_then(|multi| self.slot_error_of_queue(&multi.queue))
+        {
+            // Its end is no EXECABORT, as in Redis.
+            self.end_multi();
+            return self.reject_plainly(command, text, io);
         }
         if self.is_restricted() && !may_run_in_subscription(command) {
             let text = format!(

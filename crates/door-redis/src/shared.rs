@@ -59,6 +59,10 @@ pub(crate) struct Shared {
     pub http_warned_ms: AtomicU64,
     /// Forty hexadecimal digits, new at each start.
     pub run_id: String,
+    /// The server is the one node of a cluster.
+    pub is_cluster: bool,
+    /// The node's id, which stays the same over restarts; empty without a cluster.
+    pub node_id: String,
 }
 
 impl Shared {

@@ -7,6 +7,7 @@ use crate::command::Command;
 use crate::errors;
 
 mod bitmap;
+mod cluster;
 mod connection;
 mod generic;
 mod geo;
@@ -22,7 +23,7 @@ mod stream;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 15] = [
+const GROUPS: [&[Command]; 16] = [
     string::ROWS,
     bitmap::ROWS,
     list::ROWS,
@@ -38,6 +39,7 @@ const GROUPS: [&[Command]; 15] = [
     pubsub::ROWS,
     scripting::ROWS,
     server::ROWS,
+    cluster::ROWS,
 ];
 
 /// All rows. Subcommands are directly behind their container.

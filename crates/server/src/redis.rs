@@ -166,7 +166,8 @@ pub fn is_open(engine: &Engine) -> bool {
 pub fn door(settings: &Arc<Settings>, engine: &Arc<Engine>) -> RedisDoor {
     let port = settings.number(Name::RedisPort) as u16;
     let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
-    let options = door_redis::Options { port, ..door_redis::Options::default() };
+    let cluster = settings.is_on(Name::RedisClusterEnabled);
+    let options = door_redis::Options { port, cluster, ..door_redis::Options::default() };
     let door = RedisDoor::new(engine.clone(), Arc::new(RealClock::new()), host, &options);
     tune(&door, settings);
     door

@@ -187,7 +187,8 @@ pub fn hello(session: &mut Session, call: &mut Call<'_>) -> Result {
     reply.bulk(b"id");
     reply.integer(session.connection_id as i64);
     reply.bulk(b"mode");
-    reply.bulk(b"standalone");
+    let mode: &[u8] = if session.shared.is_cluster { b"cluster" } else { b"standalone" };
+    reply.bulk(mode);
     reply.bulk(b"role");
     reply.bulk(b"master");
     reply.bulk(b"modules");

@@ -75,7 +75,7 @@ fn server(session: &Session, text: &mut Text) -> Written {
     let up = session.now_ms().saturating_sub(shared.started_ms) / 1000;
     text.add("redis_version", REDIS_VERSION);
     text.add("beluga_version", shared.host.version());
-    text.add("redis_mode", "standalone");
+    text.add("redis_mode", if session.shared.is_cluster { "cluster" } else { "standalone" });
     text.add("os", format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
     text.add("arch_bits", usize::BITS);
     text.add("multiplexing_api", "epoll");
@@ -236,8 +236,8 @@ fn latency_stats(session: &Session, text: &mut Text) -> Written {
     Ok(())
 }
 
-fn cluster(_: &Session, text: &mut Text) -> Written {
-    text.add("cluster_enabled", 0);
+fn cluster(session: &Session, text: &mut Text) -> Written {
+    text.add("cluster_enabled", u8::from(session.shared.is_cluster));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 pub mod acl;
 pub mod bitmap;
 pub mod client;
+pub mod cluster;
 pub mod config;
 pub mod connection;
 pub mod debug;

@@ -61,6 +61,13 @@ fn options<'a>(session: &Session, call: &mut Call<'a>) -> Option<SortOptions<'a>
             word @ (b"by" | b"get") if more >= 1 => {
                 let pattern = args[at + 1];
                 let is_by = word == b"by";
+                // The keys that it names may be on any node.
+                if session.shared.is_cluster && (!is_by || pattern.contains(&b'*')) {
+                    let name = if is_by { "BY" } else { "GET" };
+                    let text = format!("ERR {name} option of SORT denied in Cluster mode.");
+                    call.reply.error(&text);
+                    return None;
+                }
                 if (!is_by || pattern.contains(&b'*')) && !reads_all_keys(session, call.command, args) {
                     let name = if is_by { "BY" } else { "GET" };
                     let text = format!("ERR {name} option of SORT denied due to insufficient ACL permissions.");

@@ -17,7 +17,6 @@ pub const LIST: &[Parameter] = &[
     immutable("bio_cpulist", ""),
     remembered("client-output-buffer-limit", output_limits::DEFAULT, Kind::OutputLimits),
     immutable("cluster-config-file", "nodes.conf"),
-    immutable("cluster-enabled", "no"),
     immutable("cluster-port", "0"),
     immutable("daemonize", "no"),
     fixed("dbfilename", "", "there is no RDB file"),

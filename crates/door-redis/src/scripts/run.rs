@@ -171,6 +171,9 @@ impl ScriptRun<'_, '_> {
                 return Some("The user executing the script can't publish to the channel mentioned in the command");
             }
         }
+        if self.session.crosses_slots(command, args) {
+            return Some("Script attempted to access a non local key in a cluster node");
+        }
         (self.read_only && counts_as_write(command)).then_some("Write commands are not allowed from read-only scripts.")
     }
 

@@ -49,6 +49,10 @@ impl Session {
 
     /// Runs a command outside of EXEC, in a key transaction of its own if it has keys.
     pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> call::Result {
+        if let Some(text) = self.database_error(command, args) {
+            self.reply(out).error(text);
+            return Ok(());
+        }
         let shared = self.shared.clone();
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
@@ -281,6 +285,10 @@ impl Session {
 
 /// Runs a command in a transaction that is under way, of EXEC or of a script.
 fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
+    if let Some(text) = session.database_error(call.command, call.args) {
+        call.reply.error(text);
+        return Ok(());
+    }
     let function = functions::of(call.command);
     if !matches!(function, Run::Script(_)) {
         session.enter_reads(call.command, call.args, Some(txn));

@@ -176,6 +176,9 @@ settings! {
         RedisProtectedMode = switch("redis_protected_mode", true,
             "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in redis_bind is not a loopback address and that user has no password.")
             .dynamic().redis("protected-mode", Redis::YesNo);
+        RedisClusterEnabled = switch("redis_cluster_enabled", false,
+            "Shows the server to Redis clients as the one node of a cluster, which has all slots. As in a cluster, only database 0 exists, and the keys of a command or transaction must be in one slot.")
+            .redis("cluster-enabled", Redis::YesNo);
         RedisAppendfsync = one_of("redis_appendfsync", &["always", "everysec", "no"], "always",
             "When a reply is sent: with `always`, after the WAL has reached disk up to the changes that the reply shows or acknowledges. `everysec` and `no` do not wait. The WAL is still written as fast as the disk accepts it, and a crash loses only what had not reached disk.")
             .dynamic().redis("appendfsync", Redis::AsIs);
