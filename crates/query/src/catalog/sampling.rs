@@ -7,13 +7,16 @@
 
 use std::collections::HashSet;
 use std::ops::Bound;
+use std::thread;
+use std::time::Duration;
 
-use datum::Result;
 use datum::batch::Cell;
 use datum::key::{KeyOrder, encode_cell, length};
+use datum::{Fault, Result};
 use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
 use stdx::prng::Prng;
+use stdx::wait::{self, Reason};
 
 use crate::catalog::decode::decode;
 use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
@@ -56,6 +59,21 @@ struct Gathering<'g> {
     prng: Prng,
     batch: RowBatch,
     look_up: &'g mut LookUp<'g>,
+}
+
+static GATHERING: Reason = Reason::bounded("statistics");
+
+/// Claims the sampling of a table (`TableState::begin_gathering`), and blocks while another session samples it.
+pub fn claim(table: &Table, look_up: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    if table.live.begin_gathering() {
+        return Ok(());
+    }
+    let Some(_waiting) = wait::try_announce(&GATHERING) else { return Err(Fault::TooManyWaits) };
+    while !table.live.begin_gathering() {
+        look_up()?;
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Estimates the number of rows of a table from a few pages.

@@ -24,6 +24,16 @@ use crate::session::statement::BoundStatement;
 /// The number of suspensions for pages before the statement blocks instead. A page may be evicted before the statement resumes, and a plan that reads much would restart too often.
 const PAGE_SUSPENSIONS_MAX: u8 = 6;
 
+/// Longer texts are kept while their statements are suspended only if there is memory for it.
+const TEXT_ANYWAY: usize = 64 << 10;
+/// The memory of a text and of the syntax tree that a dialect may keep with it, per byte.
+const TEXT_SHARE: usize = 64;
+
+/// Returns whether a suspended statement may keep its text. Otherwise it waits with its thread.
+pub fn may_be_kept(text: &str) -> bool {
+    text.len() <= TEXT_ANYWAY || stdx::memory::claim(text.len().saturating_mul(TEXT_SHARE)).is_ok()
+}
+
 /// The suspension state of a session's current statement.
 pub struct Suspension<L> {
     /// The caller permits the next statement to suspend.

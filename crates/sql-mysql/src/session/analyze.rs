@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use datum::Fault;
 
@@ -101,12 +100,16 @@ impl Session {
                     let shown = format!("{schema}.{name}");
                     match self.analyze(&schema, &name) {
                         Ok(()) => rows.push(told(&shown, "analyze", "status", "OK")),
-                        Err(error) if error.code == error::QUERY_INTERRUPTED.code => return Err(error),
+                        Err(error) if error.code == error::QUERY_INTERRUPTED.code || error::SUSPENDED.is(&error) => {
+                            return Err(error);
+                        }
                         Err(error) => {
                             rows.push(told(&shown, "analyze", "Error", &error.message));
                             rows.push(told(&shown, "analyze", "status", "Operation failed"));
                         }
                     }
+                    // A table that is done is not done again, so the next is waited for with the thread.
+                    self.core.locks.suspend(false);
                 }
             }
             Some(_) if names.len() > 1 => {
@@ -146,11 +149,6 @@ impl Session {
 
     /// Installs and persists the statistics that `make` returns. No other session samples the table meanwhile.
     fn alone(&mut self, table: &Arc<Table>, make: impl FnOnce(&Session) -> Result<Statistics>) -> Result<()> {
-        while !table.live.begin_gathering() {
-            self.look_up()?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let _gatherer = Gatherer { table, is_inside: false };
         let (wait, handle) = (self.mdl_wait(), self.handle.clone());
         let _used = match self.core.locks.explicit_lock(table) {
             None => {
@@ -159,6 +157,8 @@ impl Session {
             }
             Some(_) => None,
         };
+        sampling::claim(table, &mut || self.look_up())?;
+        let _gatherer = Gatherer { table, is_inside: false };
         if !table.live.is_current(table.version) {
             return Err(error::TABLE_DEF_CHANGED.bare());
         }

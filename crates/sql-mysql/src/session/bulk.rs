@@ -24,9 +24,8 @@ impl Session {
     }
 
     fn insert_pieces(&mut self, first: &Parsed, rest: &mut dyn Iterator<Item = String>) -> Result<Outcome> {
-        // Pieces already consumed cannot be run again, so the statement must not suspend.
+        // Pieces already consumed cannot be run again, so the plan must not suspend. Its tables are locked before the second piece is taken.
         self.suspension.is_allowed = false;
-        self.core.locks.suspend(false);
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
         let compiled = Arc::new(self.compile(&first.statement, (&[], &[]))?);

@@ -19,10 +19,6 @@ impl Session {
         if let Some(count) = count::of_statement(statement) {
             self.count_once(count);
         }
-        if let Statement::Maintain { .. } = statement {
-            // Each table is done before the next is waited for, and an error is a row of the result.
-            self.core.locks.suspend(false);
-        }
         let mut _defining = None;
         if statement.commits_implicitly() {
             // BEGIN commits by itself and keeps the settings of SET TRANSACTION.

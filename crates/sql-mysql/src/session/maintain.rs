@@ -48,6 +48,8 @@ impl Session {
                 vec![shown.clone(), Value::text(verb), Value::text(kind), Value::text(words)]
             };
             rows.extend(said.into_iter().map(row));
+            // A table that is done is not done again, so the next is waited for with the thread.
+            self.core.locks.suspend(false);
         }
         let columns: Vec<Column> = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column).into();
         Ok(self.rows(columns, rows))
@@ -70,6 +72,7 @@ impl Session {
             Maintenance::Optimize => {
                 let name = Name { schema: Some(schema.to_owned()), name: name.to_owned() };
                 self.alter_table(&name, &[Alteration::Rebuild])?;
+                self.core.locks.suspend(false);
                 self.refresh();
                 self.analyze(schema, &name.name)?;
                 let note = "Table does not support optimize, doing recreate + analyze instead";
@@ -132,6 +135,7 @@ impl Session {
                 }
             };
             rows.push(vec![Value::text(format!("{schema}.{name}")), sum]);
+            self.core.locks.suspend(false);
         }
         self.end_statement()?;
         Ok(self.rows(vec![text_column("Table"), number_column("Checksum")], rows))

@@ -15,7 +15,7 @@ use crate::session::run::More;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 use query::exec::host::host;
-use query::session::suspension::{Awaits, Ready, WakeSources};
+use query::session::suspension::{Awaits, Ready, WakeSources, may_be_kept};
 
 /// A statement that waits for the lock of a table, and is run again from its beginning.
 #[derive(Debug)]
@@ -23,9 +23,6 @@ pub(super) enum Restart {
     Text(Box<str>),
     Prepared(PreparedHandle, Vec<Value>),
 }
-
-/// The longest text that a suspended statement keeps. A longer one waits with its thread.
-const TEXT_MAX: usize = 64 << 10;
 
 impl Session {
     /// Permits the next statement to answer `Outcome::Suspended`.
@@ -83,7 +80,7 @@ impl Session {
 
     /// Lets waits for locks of tables suspend the statement that begins, as long as it has changed nothing.
     pub(super) fn may_restart(&mut self, text: &str) {
-        self.core.locks.suspend(self.suspension.is_allowed && text.len() <= TEXT_MAX);
+        self.core.locks.suspend(self.suspension.is_allowed && may_be_kept(text));
     }
 
     /// Ends a run of a statement that `restart` describes, which may have been suspended for the lock of a table.

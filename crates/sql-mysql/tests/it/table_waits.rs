@@ -80,8 +80,19 @@ fn ended_by_time(session: &mut Session) -> Vec<String> {
 fn each_kind_of_statement_waits_for_a_locked_table_without_a_thread() {
     let world = prepared();
     let (mut holder, mut one) = (world.session(1), world.session(2));
+    let long = format!("select id from d.t /* {} */", "x".repeat(200_000));
+    let many: Vec<String> = (1000..6000).map(|id| format!("({id}, 0)")).collect();
+    let pieces = format!("insert into d.t values {}", many.join(", "));
     for (statement, answer) in [
         ("select count(*) from d.t", "[count(*)]"),
+        (&long, "[id]"),
+        (&pieces, "ok 5000"),
+        ("delete from d.t where id >= 1000", "ok 5000"),
+        ("analyze table d.t", "[Table | Op | Msg_type | Msg_text]"),
+        ("analyze table d.t update histogram on k", "[Table | Op | Msg_type | Msg_text]"),
+        ("check table d.t", "[Table | Op | Msg_type | Msg_text]"),
+        ("checksum table d.t", "[Table | Checksum]"),
+        ("optimize table d.t, d.u", "[Table | Op | Msg_type | Msg_text]"),
         ("select t.id from d.t join d.u using (id)", "[id]"),
         ("update d.t set k = k + 1 where id = 1", "ok 1"),
         ("insert into d.t select id + 100, 0 from d.u", "ok 1"),

@@ -139,11 +139,7 @@ impl Session {
             Statement::Prepare(prepare) => self.prepare_command(prepare, raw, text).map(|()| "PREPARE"),
             Statement::Deallocate(name) => self.deallocate(name.as_ref().map(|name| &*name.value)),
             Statement::Discard(what) => self.discard(*what),
-            Statement::Vacuum(vacuum) => {
-                // Each table is done before the next is waited for.
-                self.core.locks.suspend(false);
-                self.vacuum(vacuum)
-            }
+            Statement::Vacuum(vacuum) => self.vacuum(vacuum),
             Statement::Listen(channel) => Ok(self.listen(&channel.value)),
             Statement::Unlisten(channel) => Ok(self.unlisten(channel.as_ref().map(|channel| &*channel.value))),
             Statement::Notify(notify) => self.notify(notify),

@@ -196,13 +196,15 @@ impl Session {
         let values = std::mem::take(&mut portal.values);
         let plan = self.plan_of(&prepared, &values)?;
         self.suspension.is_allowed = false;
-        // The portal would fail.
-        self.core.locks.suspend(false);
         // Of a portal, so that the statement goes on when all its rows are there.
         let (columns, tag) = (portal.columns.clone(), tag_of(&raw.statement));
         let delivery = Delivery { columns, tag, portal: Some(String::new()), rows_max: 1 };
-        let begun = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))?;
-        let Outcome::Rows(result) = begun else {
+        let begun = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]));
+        if begun.as_ref().is_err_and(PgError::is_suspension) {
+            // It begins when the statement is run again.
+            portal.values = std::mem::take(&mut self.ctx.parameters);
+        }
+        let Outcome::Rows(result) = begun? else {
             return Err(PgError::unsupported("FETCH from a portal of this statement"));
         };
         portal.state = PortalState::Suspended(result.into_running(), self.number);

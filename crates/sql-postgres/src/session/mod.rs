@@ -115,6 +115,8 @@ pub struct Session {
     /// The statement that waits for the lock of a table.
     restart: Option<Restart>,
     before_run: BeforeRun,
+    /// The values of the arguments of an EXECUTE that is suspended for the lock of a table.
+    evaluated: Option<Vec<crate::value::Value>>,
     statements: Named<Arc<Prepared>>,
     portals: Named<Portal>,
     /// The portals made so far.
@@ -188,6 +190,7 @@ impl Session {
             suspended_for: None,
             restart: None,
             before_run: BeforeRun::default(),
+            evaluated: None,
             statements: Named::default(),
             portals: Named::default(),
             portal_count: 0,

@@ -429,7 +429,7 @@ impl Session {
             PortalState::Failed | PortalState::Active => Err(cannot_run(name)),
             _ => action(self, &mut portal),
         };
-        if done.is_err() {
+        if done.as_ref().is_err_and(|error| !error.is_suspension()) {
             portal.state = PortalState::Failed;
         }
         self.is_open = portal.is_running(self.number);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use query::exec::host::host;
-use query::session::suspension::{Awaits, Ready, WakeSources};
+use query::session::suspension::{Awaits, Ready, WakeSources, may_be_kept};
 use syntax::postgres::tree::RawStatement;
 
 use crate::error::{PgError, Result, state};
@@ -34,9 +34,6 @@ pub(super) struct BeforeRun {
     has_queried: bool,
     has_changed: bool,
 }
-
-/// The longest text that a suspended statement keeps. A longer one waits with its thread.
-const TEXT_MAX: usize = 64 << 10;
 
 impl Session {
     /// Permits the next statement to answer `Outcome::Suspended`.
@@ -84,7 +81,7 @@ impl Session {
         let notices = self.ctx.facts().notices.len();
         let (has_queried, has_changed) = (self.transaction.has_queried, self.transaction.has_changed);
         self.before_run = BeforeRun { notices, has_queried, has_changed };
-        self.core.locks.suspend(self.suspension.is_allowed && text.len() <= TEXT_MAX);
+        self.core.locks.suspend(self.suspension.is_allowed && may_be_kept(text));
     }
 
     /// Ends a run of a statement that `restart` describes, which may have been suspended for the lock of a table.
@@ -146,7 +143,7 @@ impl Session {
             self.core.locks.end_suspension();
             return false;
         }
-        (self.suspended_for, self.restart) = (None, None);
+        (self.suspended_for, self.restart, self.evaluated) = (None, None, None);
         let was_suspended = self.suspension.take().is_some();
         self.suspension.end(&self.handle, &self.core.locks, &mut self.ctx);
         was_suspended

@@ -598,7 +598,10 @@ impl Session {
         Ok(self.core.locks.exclude(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
-    fn lock_in_modes<'t>(&mut self, tables: impl Iterator<Item = (&'t Arc<Table>, TableMode)>) -> Result<bool> {
+    pub(super) fn lock_in_modes<'t>(
+        &mut self,
+        tables: impl Iterator<Item = (&'t Arc<Table>, TableMode)>,
+    ) -> Result<bool> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }

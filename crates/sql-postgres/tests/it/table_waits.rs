@@ -48,12 +48,18 @@ fn each_kind_of_statement_waits_for_a_locked_table_without_a_thread() {
          insert into t values (1, 1)
          insert into u values (1)");
     other.run("prepare p as select a from t");
+    other.run("create sequence s; prepare q as select a, $1 from t");
+    let long = format!("select a from t /* {} */", "x".repeat(200_000));
     for (statement, answer) in [
         ("select a from t", "1"),
         ("select t.a from t join u using (a)", "1"),
         ("update t set b = 2", "UPDATE 1"),
         ("insert into u select a + 1 from t returning a", "2\nINSERT 0 1"),
         ("execute p", "1"),
+        ("execute q (nextval('s'))", "1|1"),
+        (&long, "1"),
+        ("analyze t", "ANALYZE"),
+        ("analyze u, t", "ANALYZE"),
         ("lock t in share mode", "LOCK TABLE"),
         ("drop table if exists nothing, t", "NOTICE:  00000: table \"nothing\" does not exist, skipping\nDROP TABLE"),
         ("alter table t add c int default 1", "ALTER TABLE"),
@@ -90,6 +96,27 @@ fn a_portal_waits_for_a_locked_table_and_keeps_its_values() {
     assert!(wakes.load(Ordering::SeqCst) > 0);
     check(resumed(&mut other), "2");
     other.0.sync().unwrap();
+}
+
+#[test]
+fn vacuum_and_the_first_fetch_of_a_portal_wait_for_a_locked_table_without_a_thread() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key)
+         insert into t values (1), (2)");
+    check(one.lines("begin\nlock t"), "BEGIN\nLOCK TABLE");
+    let (_script, wakes) = suspend(&mut other, "vacuum (analyze) t");
+    one.run("commit");
+    assert!(wakes.load(Ordering::SeqCst) > 0);
+    check(resumed(&mut other), "VACUUM");
+    check(other.run("begin"), "BEGIN");
+    other.0.parse("", "select a from t where a > $1 order by a", &[]).unwrap();
+    let value = Parameter { value: Some(b"1"), format: 0 };
+    other.0.bind("c", "", &[value], Formats::default()).unwrap();
+    check(one.lines("begin\nlock t"), "BEGIN\nLOCK TABLE");
+    let (_script, wakes) = suspend(&mut other, "fetch c");
+    one.run("commit");
+    assert!(wakes.load(Ordering::SeqCst) > 0);
+    check(resumed(&mut other), "2\nFETCH 1");
+    check(other.run("commit"), "COMMIT");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! Planning over a table without statistics, or with stale ones, samples some leaf pages first. Versions of rows that no snapshot sees are purged in the background all the time, so VACUUM has nothing left to do but what its ANALYZE does.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use datum::Fault;
 use query::catalog::sampling::{self, Effort, QUICK, THOROUGH};
@@ -113,9 +112,15 @@ impl Session {
             }
         }
         if analyzes {
+            // All locks come before the first change, so a statement that is suspended for one may be run again. Two at once would sample the same rows.
+            let mut locked = Vec::with_capacity(own.len());
             for table in own {
-                self.analyze_table(&table)?;
+                if self.lock_in_modes([(&table, TableMode::ShareUpdateExclusive)].into_iter())? {
+                    locked.push(table);
+                }
             }
+            self.core.locks.suspend(false);
+            locked.iter().try_for_each(|table| self.analyze_table(table))?;
         }
         Ok(if *is_vacuum { "VACUUM" } else { "ANALYZE" })
     }
@@ -127,17 +132,11 @@ impl Session {
         facts.is_owner(&identity.set, &Object::table(table)) || identity.set.has(facts.database_owner())
     }
 
-    /// Samples a table thoroughly and keeps its statistics.
+    /// Samples a table, whose lock the transaction holds, thoroughly and keeps its statistics.
     fn analyze_table(&mut self, table: &Arc<Table>) -> Result<()> {
-        while !table.live.begin_gathering() {
-            self.ctx.check_killed()?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        sampling::claim(table, &mut || self.ctx.check_killed())?;
         // Gives up the right to sample; the transaction holds the lock.
         let _gatherer = Gatherer { table, is_inside: false };
-        if !self.share_tables(std::slice::from_ref(table))? {
-            return Ok(());
-        }
         let statistics = gather(&self.planner(), table, THOROUGH)?;
         let lsn = self.db.catalog().keep_statistics(table, &statistics)?;
         self.core.transaction.raise_durability_lsn(lsn);

@@ -64,13 +64,15 @@ impl Session {
         delivery: Delivery,
     ) -> Result<Outcome> {
         self.need_block();
-        if !execute.arguments.is_empty() {
-            // A restart would evaluate them again.
-            self.core.locks.suspend(false);
-        }
-        let (prepared, values) = self.prepared_with_values(execute, text)?;
+        // A restart does not evaluate the arguments again.
+        let evaluated = self.evaluated.take();
+        let (prepared, values) = match evaluated {
+            Some(values) => (self.prepared_for_execute(execute)?, values),
+            None => self.prepared_with_values(execute, text)?,
+        };
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
         if !has_plan(&raw.statement) {
+            self.core.locks.suspend(false);
             let types = prepared.parameter_types.clone();
             return self.command_in_portal(raw, &prepared.text, delivery, (&types, values));
         }
@@ -80,7 +82,11 @@ impl Session {
             None => Delivery::new(prepared.columns(0), tag),
         };
         let plan = self.plan_of(&prepared, &values)?;
-        self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))
+        let ran = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]));
+        if ran.as_ref().is_err_and(PgError::is_suspension) {
+            self.evaluated = Some(std::mem::take(&mut self.ctx.parameters));
+        }
+        ran
     }
 
     /// Returns the statement that EXECUTE names, and the values of its parameters.
@@ -89,6 +95,12 @@ impl Session {
         execute: &ExecuteStmt,
         text: &Arc<str>,
     ) -> Result<(Arc<Prepared>, Vec<Value>)> {
+        let prepared = self.prepared_for_execute(execute)?;
+        let values = self.arguments(&execute.arguments, &prepared.parameter_types, text)?;
+        Ok((prepared, values))
+    }
+
+    fn prepared_for_execute(&self, execute: &ExecuteStmt) -> Result<Arc<Prepared>> {
         let ExecuteStmt { name, arguments } = execute;
         let prepared = self.statements.get(&name.value).cloned().ok_or_else(|| {
             let message = format!("prepared statement \"{}\" does not exist", name.value);
@@ -100,8 +112,7 @@ impl Session {
             let detail = format!("Expected {expected} parameters but got {given}.");
             return Err(PgError::new(state::SYNTAX_ERROR, message).detail(detail));
         }
-        let values = self.arguments(arguments, &prepared.parameter_types, text)?;
-        Ok((prepared, values))
+        Ok(prepared)
     }
 
     /// Evaluates the arguments of EXECUTE as values of the parameters' types.
