@@ -24,6 +24,8 @@ pub type Serve = Box<dyn Fn(&mut KeyTransaction<'_>, &[u8], &Claim<'_>, &mut Cal
 pub struct Blocking {
     /// The type that a key must have to be of use.
     pub kind: Kind,
+    /// Those who wait for the same (`engine::KeyWait`).
+    pub class: Box<[u8]>,
     pub keys: Vec<Box<[u8]>>,
     /// Another key that serving changes.
     pub also: Option<Box<[u8]>>,

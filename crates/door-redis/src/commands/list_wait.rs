@@ -79,6 +79,7 @@ fn pop_when_pushed(db: u8, keys: &[&[u8]], (end, many): (End, Option<u64>), time
     };
     Blocking {
         kind: Kind::List,
+        class: Box::default(),
         keys: owned(keys),
         also: None,
         timeout_ms,
@@ -125,6 +126,7 @@ fn move_item(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, from: End, to: E
     };
     Ok(Some(Blocking {
         kind: Kind::List,
+        class: Box::default(),
         keys: owned(&call.args[1..2]),
         also: Some(also),
         timeout_ms,

@@ -46,5 +46,13 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, pops: &ManyPop, timeou
         Ok(Serving::Served)
     };
     let refuse = |reply: &mut Reply<'_>| reply.null_array();
-    Ok(Some(Blocking { kind: Kind::ZSet, keys, also: None, timeout_ms, serve: Box::new(serve), refuse }))
+    Ok(Some(Blocking {
+        kind: Kind::ZSet,
+        class: Box::default(),
+        keys,
+        also: None,
+        timeout_ms,
+        serve: Box::new(serve),
+        refuse,
+    }))
 }

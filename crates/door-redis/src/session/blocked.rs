@@ -31,7 +31,7 @@ impl Session {
         blocking: Blocking,
     ) -> Result<Blocked, engine::Error> {
         let slot = Arc::new(Mutex::new(Slot::default()));
-        let Blocking { kind, keys, also, timeout_ms, serve, refuse: _ } = blocking;
+        let Blocking { kind, class, keys, also, timeout_ms, serve, refuse: _ } = blocking;
         let (of_serve, of_served, resp3, db) = (slot.clone(), slot.clone(), self.resp3, self.db);
         let shared = self.shared.clone();
         let connection = self.client.connection.clone();
@@ -67,7 +67,7 @@ impl Session {
                 handle.wake();
             }
         };
-        let wait = KeyWait { kind, keys, also, serve: Box::new(serve), served: Box::new(served) };
+        let wait = KeyWait { kind, class, keys, also, serve: Box::new(serve), served: Box::new(served) };
         let ticket = txn.wait(self.db, wait)?;
         let until_ms = (timeout_ms > 0).then(|| self.now_ms().saturating_add(timeout_ms));
         Ok(Blocked {

@@ -20,7 +20,7 @@ use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record::Kind;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, TxnStripes};
-use crate::keyspace::waiters::WaitTicket;
+use crate::keyspace::waiters::{TicketPlace, WaitTicket};
 use crate::keyspace::watch_registry::Name;
 
 /// The outcome of asking a ticket about a key.
@@ -30,7 +30,7 @@ pub enum Serving {
     Served,
     /// The key has nothing for this ticket, but may have for later ones.
     Waits,
-    /// The key has nothing for any ticket of this kind.
+    /// The key has nothing for any ticket of this kind and class.
     Exhausted,
 }
 
@@ -56,6 +56,8 @@ pub type Served = Box<dyn Fn(Result<Lsn>) + Send + Sync>;
 pub struct KeyWait {
     /// The type that a key must have to be of use.
     pub kind: Kind,
+    /// Waits of one class wait for the same: a key that has nothing for one of them has nothing for those behind it.
+    pub class: Box<[u8]>,
     pub keys: Vec<Box<[u8]>>,
     /// Another key that serving changes.
     pub also: Option<Box<[u8]>>,
@@ -87,7 +89,7 @@ impl KeyTransaction<'_> {
             self.place(db, key)?;
         }
         let actions = Box::new(Actions { serve: wait.serve, served: wait.served });
-        let ticket = Arc::new(WaitTicket::with(wait.kind, db, keys, wait.also.map(named), actions));
+        let ticket = Arc::new(WaitTicket::with((wait.kind, wait.class), db, keys, wait.also.map(named), actions));
         self.keyspace.waiters.add(&ticket);
         Ok(ticket)
     }
@@ -111,9 +113,9 @@ impl KeyTransaction<'_> {
     /// Serves the tickets of a key, and appends the keys that this has changed. Returns false if one of them must be served later, and those behind it too.
     fn serve_key(&mut self, name: &Name, ready: &mut VecDeque<Name>) -> bool {
         let waiters = &self.keyspace.waiters;
-        let mut after = (Kind::String, 0);
-        while let Some(ticket) = waiters.next(name, after) {
-            after = (ticket.kind, ticket.number());
+        let mut after = TicketPlace::first();
+        while let Some(ticket) = waiters.next(name, &after) {
+            after = ticket.place();
             if !ticket.is_waiting() {
                 continue;
             }
@@ -121,7 +123,7 @@ impl KeyTransaction<'_> {
                 return false;
             }
             if self.serve_ticket(&ticket, name, ready) == Serving::Exhausted {
-                after.1 = u64::MAX;
+                after = after.behind_class();
             }
         }
         true
@@ -191,8 +193,8 @@ impl Keyspace {
     pub fn serve_now(&self, deferred: Deferred) {
         let mut names = VecDeque::from([deferred.0]);
         while let Some(name) = names.pop_front() {
-            let mut after = (Kind::String, 0);
-            while let Some(ticket) = self.waiters.next(&name, after) {
+            let mut after = TicketPlace::first();
+            while let Some(ticket) = self.waiters.next(&name, &after) {
                 let Some((key, _)) = ticket.keys.iter().find(|(_, suffix)| *suffix == name.1) else { break };
                 let keys = [Some(key), ticket.also.as_ref().map(|(key, _)| key)];
                 let keys: Vec<(u8, &[u8])> = keys.into_iter().flatten().map(|key| (ticket.db, &**key)).collect();
@@ -201,7 +203,7 @@ impl Keyspace {
                     Err(Error::LockTimeout) => continue,
                     Err(_) => return,
                 };
-                let number = ticket.number();
+                let place = ticket.place();
                 key_txn.ready.push(name.clone());
                 let later = key_txn.serve_waiters();
                 key_txn.end_served();
@@ -211,7 +213,7 @@ impl Keyspace {
                 if !is_stuck {
                     break;
                 }
-                after = (ticket.kind, if ticket.is_waiting() { number } else { 0 });
+                after = if ticket.is_waiting() { place } else { TicketPlace { number: 0, ..place } };
             }
         }
     }

@@ -27,6 +27,26 @@ const WAITING: u32 = 0;
 const SERVED: u32 = 1;
 const CANCELLED: u32 = 2;
 
+/// The place of a ticket in the queue of a key: those of a kind and a class are in the order in which they came.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TicketPlace {
+    pub kind: Kind,
+    pub class: Box<[u8]>,
+    pub number: u64,
+}
+
+impl TicketPlace {
+    /// Returns the place before all others.
+    pub fn first() -> TicketPlace {
+        TicketPlace { kind: Kind::String, class: Box::default(), number: 0 }
+    }
+
+    /// Returns the place behind all of the same kind and class.
+    pub fn behind_class(self) -> TicketPlace {
+        TicketPlace { number: u64::MAX, ..self }
+    }
+}
+
 /// A client's wait for one of some keys of a database.
 pub struct WaitTicket {
     state: AtomicU32,
@@ -34,6 +54,8 @@ pub struct WaitTicket {
     number: AtomicU64,
     /// The type that a key must have to be of use.
     pub(crate) kind: Kind,
+    /// Tickets of one class wait for the same.
+    class: Box<[u8]>,
     pub(crate) db: u8,
     /// The keys, each with the suffix of its tree key.
     pub(crate) keys: Vec<(Box<[u8]>, Vec<u8>)>,
@@ -44,13 +66,13 @@ pub struct WaitTicket {
 
 impl WaitTicket {
     pub(crate) fn with(
-        kind: Kind,
+        (kind, class): (Kind, Box<[u8]>),
         db: u8,
         keys: Vec<(Box<[u8]>, Vec<u8>)>,
         also: Option<(Box<[u8]>, Vec<u8>)>,
         actions: Box<dyn Any + Send + Sync>,
     ) -> WaitTicket {
-        WaitTicket { state: AtomicU32::new(WAITING), number: AtomicU64::new(0), kind, db, keys, also, actions }
+        WaitTicket { state: AtomicU32::new(WAITING), number: AtomicU64::new(0), kind, class, db, keys, also, actions }
     }
 
     fn leave(&self, to: u32) -> bool {
@@ -70,13 +92,13 @@ impl WaitTicket {
         self.state.load(Ordering::Acquire) == SERVED
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.number.load(Ordering::Relaxed)
+    pub(crate) fn place(&self) -> TicketPlace {
+        TicketPlace { kind: self.kind, class: self.class.clone(), number: self.number.load(Ordering::Relaxed) }
     }
 }
 
-/// The tickets of a key by kind and number, so that those of a kind are in the order in which they came.
-type TicketQueue = BTreeMap<(Kind, u64), Arc<WaitTicket>>;
+/// The tickets of a key.
+type TicketQueue = BTreeMap<TicketPlace, Arc<WaitTicket>>;
 
 pub(crate) struct Waiters {
     partitions: Vec<Mutex<HashMap<Name, TicketQueue>>>,
@@ -119,7 +141,7 @@ impl Waiters {
         for (_, suffix) in &ticket.keys {
             let mut partition = self.partition(ticket.db, suffix).lock();
             let queue = partition.entry((ticket.db, suffix.clone())).or_default();
-            if queue.insert((ticket.kind, number), ticket.clone()).is_none() {
+            if queue.insert(ticket.place(), ticket.clone()).is_none() {
                 self.count.fetch_add(1, Ordering::Release);
             }
         }
@@ -140,7 +162,7 @@ impl Waiters {
             let name = (ticket.db, suffix.clone());
             let mut partition = self.partition(ticket.db, suffix).lock();
             let Some(queue) = partition.get_mut(&name) else { continue };
-            if queue.remove(&(ticket.kind, ticket.number())).is_some() {
+            if queue.remove(&ticket.place()).is_some() {
                 self.count.fetch_sub(1, Ordering::Release);
             }
             if queue.is_empty() {
@@ -149,10 +171,10 @@ impl Waiters {
         }
     }
 
-    /// Returns the first ticket of a key behind the one of this kind and number.
-    pub fn next(&self, name: &Name, after: (Kind, u64)) -> Option<Arc<WaitTicket>> {
+    /// Returns the first ticket of a key behind this place.
+    pub fn next(&self, name: &Name, after: &TicketPlace) -> Option<Arc<WaitTicket>> {
         let partition = self.partition(name.0, &name.1).lock();
-        let mut later = partition.get(name)?.range((Bound::Excluded(after), Bound::Unbounded));
+        let mut later = partition.get(name)?.range::<TicketPlace, _>((Bound::Excluded(after), Bound::Unbounded));
         later.next().map(|(_, ticket)| ticket.clone())
     }
 

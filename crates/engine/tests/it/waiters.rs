@@ -38,6 +38,7 @@ fn wait(name: &'static str, log: &Log, keys: &[&'static [u8]], target: Option<&'
     };
     KeyWait {
         kind: Kind::List,
+        class: Box::default(),
         keys: keys.iter().map(|key| Box::from(*key)).collect(),
         also: target.map(Box::from),
         serve: Box::new(serve),
@@ -185,7 +186,8 @@ fn counted(kind: Kind, asked: &Arc<Mutex<u32>>) -> KeyWait {
         *asked.lock().unwrap() += 1;
         Ok(Serving::Waits)
     };
-    KeyWait { kind, keys: vec![Box::from(&b"k"[..])], also: None, serve: Box::new(serve), served: Box::new(|_| ()) }
+    let (keys, served) = (vec![Box::from(&b"k"[..])], Box::new(|_| ()));
+    KeyWait { kind, class: Box::default(), keys, also: None, serve: Box::new(serve), served }
 }
 
 /// Makes an empty stream at k, or does something with the one that is there.
@@ -300,4 +302,29 @@ fn producers_and_waiters_of_many_threads_lose_nothing() {
     assert_eq!(items.len() as u64, THREADS * EACH, "each item comes to one of as many waits");
     assert_eq!(length(&world, b"a") + length(&world, b"b"), 0);
     world.check();
+}
+
+#[test]
+fn a_key_that_has_nothing_for_a_class_is_not_offered_to_the_rest_of_it() {
+    let (world, log) = (World::new(1), Log::default());
+    // Each class is told that there is nothing by its second ticket.
+    for (name, class) in [("a1", b"a"), ("b1", b"b"), ("a2", b"a"), ("a3", b"a"), ("b2", b"b"), ("b3", b"b")] {
+        let log = log.clone();
+        let serve = move |_: &mut KeyTransaction<'_>, _: &[u8], _: &Claim<'_>| {
+            log.lock().unwrap().push((name, Vec::new()));
+            Ok(if name.ends_with('1') { Serving::Waits } else { Serving::Exhausted })
+        };
+        let (keys, served) = (vec![Box::from(&b"k"[..])], Box::new(|_| ()));
+        let wait = KeyWait {
+            kind: Kind::List,
+            class: Box::from(&class[..]),
+            keys,
+            also: None,
+            serve: Box::new(serve),
+            served,
+        };
+        begin(&world, &[b"k"], wait);
+    }
+    push(&world, b"k", &[b"1"]);
+    assert_eq!(served(&log), pairs(&[("a1", ""), ("a2", ""), ("b1", ""), ("b2", "")]));
 }

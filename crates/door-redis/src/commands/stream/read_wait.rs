@@ -1,9 +1,7 @@
 //! The waits of XREAD and XREADGROUP with BLOCK.
 //!
 //! A reader of a stream takes nothing from it, so a stream has something for all of them, and each is asked whatever happened to those before it. A group gives each
-//! entry to one consumer: its last id, read anew for each ticket, decides. Both kinds wait in one queue, and the end of a stream concerns only the groups.
-
-use std::sync::Arc;
+//! entry to one consumer: its last id, read anew for each ticket, decides, and a group is a class of its own. Both kinds wait in one queue, and the end of a stream concerns only the groups.
 
 use engine::{Claim, KeyTransaction, Kind, Serving, StreamId};
 
@@ -41,8 +39,13 @@ impl StreamWait {
     }
 
     pub fn begin(self, keys: &[&[u8]], timeout_ms: u64) -> Blocking {
-        let names: Arc<[Box<[u8]>]> = owned(keys).into();
-        let keys = names.to_vec();
+        let names = owned(keys);
+        let keys = names.clone();
+        let class = match &self.wants {
+            StreamWant::Ids(_) => Box::default(),
+            // Never that of the readers without a group, whatever its name.
+            StreamWant::Group { group, .. } => [&b"g"[..], group].concat().into(),
+        };
         let serve = move |txn: &mut KeyTransaction<'_>, key: &[u8], claim: &Claim<'_>, call: &mut Call<'_>| {
             // Of a stream that is named twice, the first id counts.
             let at = names.iter().position(|name| **name == *key).unwrap_or(0);
@@ -50,6 +53,7 @@ impl StreamWait {
         };
         Blocking {
             kind: Kind::Stream,
+            class,
             keys,
             also: None,
             timeout_ms,
@@ -80,7 +84,13 @@ impl StreamWait {
                 }
             },
         };
-        let Some(from) = after.next().filter(|_| stream.last_id() > after) else { return Ok(Serving::Waits) };
+        let Some(from) = after.next().filter(|_| stream.last_id() > after) else {
+            return Ok(match self.wants {
+                StreamWant::Ids(_) => Serving::Waits,
+                // The whole group has read all.
+                StreamWant::Group { .. } => Serving::Exhausted,
+            });
+        };
         if !claim.take() {
             return Ok(Serving::Waits);
         }

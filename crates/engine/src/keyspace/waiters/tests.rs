@@ -2,7 +2,7 @@ use super::*;
 
 fn ticket(keys: &[&[u8]]) -> Arc<WaitTicket> {
     let keys = keys.iter().map(|key| (Box::from(*key), key.to_vec())).collect();
-    Arc::new(WaitTicket::with(Kind::List, 0, keys, None, Box::new(())))
+    Arc::new(WaitTicket::with((Kind::List, Box::default()), 0, keys, None, Box::new(())))
 }
 
 #[cfg(not(loom))]
@@ -11,10 +11,10 @@ mod plain {
 
     fn all(waiters: &Waiters, key: &[u8]) -> Vec<u64> {
         let name = (0, key.to_vec());
-        let (mut found, mut after) = (Vec::new(), (Kind::String, 0));
-        while let Some(ticket) = waiters.next(&name, after) {
-            after = (ticket.kind, ticket.number());
-            found.push(ticket.number());
+        let (mut found, mut after) = (Vec::new(), TicketPlace::first());
+        while let Some(ticket) = waiters.next(&name, &after) {
+            after = ticket.place();
+            found.push(after.number);
         }
         found
     }
@@ -55,7 +55,7 @@ mod model {
         let mut elements = stripe.lock().unwrap();
         *elements += 1;
         if waiters.any()
-            && let Some(ticket) = waiters.next(name, (Kind::String, 0))
+            && let Some(ticket) = waiters.next(name, &TicketPlace::first())
             && ticket.claim()
         {
             *elements -= 1;
