@@ -29,13 +29,15 @@ pub const UUID: u32 = 2950;
 pub const JSONB: u32 = 3802;
 
 /// Types whose values have no form in MySQL.
-const OPAQUE: [(u32, &str); 6] = [
+const OPAQUE: [(u32, &str); 8] = [
     (650, "cidr"),
     (774, "macaddr8"),
     (829, "macaddr"),
     (869, "inet"),
     (1186, "interval"),
     (1266, "time with time zone"),
+    (1560, "bit"),
+    (1562, "bit varying"),
 ];
 
 /// Types whose values are converted (`other_values`).

@@ -234,6 +234,7 @@ mod tests {
             (of(2950, Storage::Bytes, -1), "char(36)"),
             (of(3802, Storage::Jsonb, -1), "json"),
             (of(869, Storage::Bytes, -1), "inet"),
+            (of(1562, Storage::Bytes, 5), "bit varying"),
             (of(4711, Storage::Bytes, -1), "type 4711"),
             (of((1 << 28) + 16384, Storage::Bytes, -1), "enum of another dialect"),
         ] {

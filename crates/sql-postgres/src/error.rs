@@ -122,6 +122,7 @@ pub mod state {
     pub const INVALID_ARGUMENT_FOR_POWER_FUNCTION: SqlState = "2201F";
     pub const INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION: SqlState = "2201G";
     pub const DIVISION_BY_ZERO: SqlState = "22012";
+    pub const STRING_DATA_LENGTH_MISMATCH: SqlState = "22026";
     pub const STRING_DATA_RIGHT_TRUNCATION: SqlState = "22001";
     pub const CHARACTER_NOT_IN_REPERTOIRE: SqlState = "22021";
     pub const UNTRANSLATABLE_CHARACTER: SqlState = "22P05";

@@ -16,7 +16,7 @@ use crate::functions::state::StateOf as _;
 use crate::types::oid::{self, Oid};
 use crate::types::record::anonymous_input;
 use crate::types::registry::{self, PgType, by_oid, column_type, interval_field};
-use crate::types::{array, io, user};
+use crate::types::{array, bits, io, user};
 use crate::value::Value;
 
 /// Returns an expression that keeps the digits of a decimal: a core's CASE shows those of its type, and PostgreSQL's type has none.
@@ -109,7 +109,10 @@ impl Binder<'_> {
                 }
             },
             Const::String(text) => Expr::Literal(Value::text(text), unknown_type().with_nullable(false)),
-            Const::Bits(_) | Const::HexBits(_) => return Err(self.error(unsupported("a bit string"), at)),
+            Const::Bits(digits) | Const::HexBits(digits) => {
+                let bits = bits::of_digits(digits, matches!(value, Const::HexBits(_)));
+                literal(bits.map_err(|error| self.error(error, at))?.to_value(), oid::BIT)
+            }
         })
     }
 

@@ -12,6 +12,7 @@ use crate::deparse::scope::{DeparseScope, NamedSource, column, outwards};
 use crate::error::Result;
 use crate::functions::CastContext;
 use crate::system::view::{columns, type_of};
+use crate::types::bits;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::element_of;
 
@@ -435,7 +436,11 @@ fn of_const(constant: &Const) -> Result<SqlNode> {
             Err(_) => (Some(numeric(text)?), oid::NUMERIC),
         },
         Const::String(text) => (Some(text.clone()), oid::UNKNOWN),
-        Const::Bits(_) | Const::HexBits(_) => return Err(unsupported("a bit string in a definition")),
+        Const::Bits(digits) | Const::HexBits(digits) => {
+            let mut shown = Vec::new();
+            bits::output(&bits::of_digits(digits, matches!(constant, Const::HexBits(_)))?, &mut shown);
+            (Some(String::from_utf8_lossy(&shown).into_owned()), oid::BIT)
+        }
     };
     Ok(SqlNode::Const { text, ty: (ty, -1) })
 }

@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub mod args;
 pub mod array;
+pub mod bits;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
@@ -142,6 +143,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::set::FUNCTIONS,
     array::rows::FUNCTIONS,
     enums::FUNCTIONS,
+    bits::rows::FUNCTIONS,
     network::rows::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
@@ -157,14 +159,21 @@ static OPERATORS: &[&[PgOperator]] = &[
     rows::operators::OPERATORS,
     array::rows::OPERATORS,
     enums::OPERATORS,
+    bits::rows::OPERATORS,
     network::rows::OPERATORS,
     numeric::OPERATORS,
     temporal::rows::OPERATORS,
     json::rows::OPERATORS,
     record::rows::OPERATORS,
 ];
-static CASTS: &[&[PgCast]] =
-    &[rows::casts::CASTS, network::rows::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
+static CASTS: &[&[PgCast]] = &[
+    rows::casts::CASTS,
+    bits::rows::CASTS,
+    network::rows::CASTS,
+    numeric::CASTS,
+    temporal::rows::CASTS,
+    json::rows::CASTS,
+];
 
 /// The rows by OID and by name.
 struct Index {

@@ -12,7 +12,7 @@ use crate::functions::state::StateOf as _;
 use crate::types::numeric::fit_typmod;
 use crate::types::temporal::io::TimeTz;
 use crate::types::temporal::typmod::{adjust_interval, adjust_time, adjust_timestamp};
-use crate::types::{foreign, io, oid, registry, text};
+use crate::types::{bits, foreign, io, oid, registry, text};
 use crate::value::Value;
 
 /// The dialect's rules of assignment.
@@ -55,6 +55,7 @@ pub fn with_typmod(value: Value, oid: oid::Oid, typmod: i32, is_explicit: bool) 
         (oid::VARCHAR, Value::Text(text)) => text::varchar(text, typmod, is_explicit),
         (oid::BPCHAR, Value::Text(text)) => text::bpchar(text, typmod, is_explicit),
         (oid::NUMERIC, Value::Decimal(number)) => Ok(Value::Decimal(fit_typmod(number.clone(), typmod)?)),
+        (oid::BIT | oid::VARBIT, Value::Bytes(bytes)) => bits::with_typmod(bytes, oid, typmod, is_explicit),
         (oid::TIME, Value::Int(micros)) => Ok(Value::Int(adjust_time(*micros, typmod))),
         (oid::TIMETZ, Value::Bytes(bytes)) => {
             let time = TimeTz::of_bytes(bytes);
@@ -80,7 +81,7 @@ fn each_with_typmod(array: &Array, element: oid::Oid, typmod: i32, is_explicit: 
 
 /// Returns whether a modifier changes values of the type.
 pub fn has_length_coercion(oid: oid::Oid) -> bool {
-    use oid::{BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR};
+    use oid::{BIT, BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARBIT, VARCHAR};
     let oid = registry::element_of(oid).map_or(oid, |element| element.oid);
-    matches!(oid, VARCHAR | BPCHAR | NUMERIC | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ | INTERVAL)
+    matches!(oid, VARCHAR | BPCHAR | NUMERIC | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ | INTERVAL | BIT | VARBIT)
 }

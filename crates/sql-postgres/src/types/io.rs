@@ -10,6 +10,7 @@ use query::catalog::user_type::UserType;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
+use crate::types::bits::{self, Bits};
 use crate::types::network::{self, Inet};
 use crate::types::numeric::float::{float_in, float_out, float4_receive, float4_send, float8_receive, float8_send};
 use crate::types::numeric::integer::{Width, integer_in, integer_out, integer_receive, integer_send};
@@ -145,6 +146,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::JSONB => json::jsonb_input(text),
         oid::JSONPATH => jsonpath::input(text),
         oid::UUID => uuid::input(text),
+        oid::BIT | oid::VARBIT => bits::input(text, registry::oid_of(ty), typmod),
         oid::INET => network::input(text, false),
         oid::CIDR => network::input(text, true),
         oid::MACADDR => macaddr::input(text),
@@ -185,6 +187,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::CHAR, Value::UInt(byte)) => text::char_output(*byte as u8, out),
         (oid::UUID, Value::Bytes(bytes)) => uuid::output(bytes, out),
         (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::output(address(bytes)?, oid == oid::CIDR, out),
+        (oid::BIT | oid::VARBIT, Value::Bytes(bytes)) => bits::output(&bits_of(bytes)?, out),
         (oid::MACADDR | oid::MACADDR8, Value::Bytes(bytes)) => macaddr::output(bytes, out),
         (oid::OID | oid::XID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
         (oid::INT2 | oid::INT4 | oid::INT8, Value::Int(number)) => integer_out(*number, out),
@@ -219,6 +222,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::CHAR => Ok(Value::UInt(fixed::<1>(bytes)?[0].into())),
         oid::UUID => Ok(Value::bytes(fixed::<16>(bytes)?)),
         oid::INET | oid::CIDR => network::receive(bytes, oid == oid::CIDR),
+        oid::BIT | oid::VARBIT => bits::receive(bytes, oid, typmod),
         oid::MACADDR => Ok(Value::bytes(fixed::<6>(bytes)?)),
         oid::MACADDR8 => macaddr::receive8(bytes),
         oid::OID | oid::XID => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
@@ -256,6 +260,7 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
     match (oid, value) {
         (oid::BOOL, _) => out.push(boolean::of(value).into()),
         (oid::BYTEA | oid::UUID | oid::MACADDR | oid::MACADDR8, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
+        (oid::BIT | oid::VARBIT, Value::Bytes(bytes)) => bits::send(&bits_of(bytes)?, out),
         (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::send(address(bytes)?, oid == oid::CIDR, out),
         (oid::CHAR, Value::UInt(byte)) => out.push(*byte as u8),
         (oid::INT2, Value::Int(number)) => integer_send(*number, Width::Int2, out),
@@ -282,6 +287,10 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         _ => return Err(refused(oid, "send")),
     }
     Ok(())
+}
+
+fn bits_of(bytes: &[u8]) -> Result<Bits> {
+    Bits::of_bytes(bytes).ok_or_else(bits::corrupt)
 }
 
 fn address(bytes: &[u8]) -> Result<Inet> {

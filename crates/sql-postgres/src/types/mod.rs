@@ -17,6 +17,7 @@
 //! | uuid | `Bytes` | `Bytes`, 16 of them |
 //! | inet, cidr | `Bytes` | `Bytes`, which order as the addresses do (`network`) |
 //! | macaddr, macaddr8 | `Bytes` | `Bytes`, 6 and 8 of them |
+//! | bit, varbit | `Bytes` | `Bytes`, which order as the bit strings do (`bits`) |
 //! | date | `Int` of 4 bytes | `Int`: days since 2000-01-01; the extremes are the infinities |
 //! | time | `Int` of 8 bytes | `Int`: microseconds since midnight |
 //! | timestamp, timestamptz | `Int` of 8 bytes | `Int`: microseconds since 2000-01-01 (UTC for timestamptz); the extremes are the infinities |
@@ -32,6 +33,7 @@
 
 pub mod array;
 pub mod assignment;
+pub mod bits;
 pub mod boolean;
 pub mod bytea;
 pub mod comparison;

@@ -101,6 +101,8 @@ pub static TYPES: &[PgType] = &[
     row(oid::TIMESTAMPTZ, "timestamptz", (8, T, 'd', 'p'), (Base, 'D', T), 1185, (INT8, F), "timestamp with time zone"),
     row(oid::INTERVAL, "interval", (16, F, 'd', 'p'), (Base, 'T', T), 1187, (Storage::Interval, F), ""),
     row(oid::TIMETZ, "timetz", (12, F, 'd', 'p'), (Base, 'D', F), 1270, (Storage::Bytes, F), "time with time zone"),
+    row(oid::BIT, "bit", (-1, F, 'i', 'x'), (Base, 'V', F), 1561, (Storage::Bytes, F), ""),
+    row(oid::VARBIT, "varbit", (-1, F, 'i', 'x'), (Base, 'V', T), 1563, (Storage::Bytes, F), "bit varying"),
     row(oid::NUMERIC, "numeric", (-1, F, 'i', 'm'), (Base, 'N', F), 1231, (Storage::Decimal, F), ""),
     row(oid::REGPROCEDURE, "regprocedure", (4, T, 'i', 'p'), (Base, 'N', F), 2207, (OID4, F), ""),
     row(oid::REGOPER, "regoper", (4, T, 'i', 'p'), (Base, 'N', F), 2208, (OID4, F), ""),
@@ -302,7 +304,8 @@ pub(super) fn format_type_with(oid: Oid, typmod: Option<i32>, user_name: &dyn Fn
     match (oid, typmod) {
         (oid::CHAR, _) => return "\"char\"".to_owned(),
         (oid::ANY, _) => return "\"any\"".to_owned(),
-        // The SQL name alone means character(1).
+        // The SQL names alone mean character(1) and bit(1).
+        (oid::BIT, Some(typmod)) if typmod < 0 => return "\"bit\"".to_owned(),
         (oid::BPCHAR, Some(typmod)) if typmod < 0 => return "bpchar".to_owned(),
         _ => {}
     }
@@ -326,7 +329,7 @@ fn typmod_out(oid: Oid, typmod: i32) -> String {
         oid::NUMERIC => {
             numeric_digits(typmod).map_or(String::new(), |(precision, scale)| format!("({precision},{scale})"))
         }
-        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => format!("({typmod})"),
+        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::BIT | oid::VARBIT => format!("({typmod})"),
         oid::INTERVAL => interval_out(typmod),
         _ => String::new(),
     }
@@ -407,8 +410,9 @@ impl From<i32> for Typmod {
 /// Returns the modifier of a type with a list of modifiers after its name: `typmodin`. An interval's first modifier is the bits of its fields.
 pub fn typmod_in(row: &PgType, modifiers: &[i32]) -> Result<Typmod> {
     match row.oid {
-        oid::VARCHAR => text_length("varchar", modifiers),
-        oid::BPCHAR => text_length("char", modifiers),
+        oid::VARCHAR => length("varchar", LENGTH_MAX, modifiers).map(|length| (length + HEADER).into()),
+        oid::BPCHAR => length("char", LENGTH_MAX, modifiers).map(|length| (length + HEADER).into()),
+        oid::BIT | oid::VARBIT => length(row.name, LENGTH_MAX * 8, modifiers).map(Typmod::from),
         oid::NUMERIC => numeric(modifiers),
         oid::TIME => fraction("TIME", "", modifiers),
         oid::TIMETZ => fraction("TIME", " WITH TIME ZONE", modifiers),
@@ -428,11 +432,11 @@ fn invalid(text: impl Into<String>) -> PgError {
     PgError::new(state::INVALID_PARAMETER_VALUE, text)
 }
 
-fn text_length(name: &str, modifiers: &[i32]) -> Result<Typmod> {
+fn length(name: &str, max: i32, modifiers: &[i32]) -> Result<i32> {
     match *modifiers {
         [length] if length < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
-        [length] if length > LENGTH_MAX => Err(invalid(format!("length for type {name} cannot exceed {LENGTH_MAX}"))),
-        [length] => Ok((length + HEADER).into()),
+        [length] if length > max => Err(invalid(format!("length for type {name} cannot exceed {max}"))),
+        [length] => Ok(length),
         _ => Err(invalid("invalid type modifier")),
     }
 }

@@ -41,7 +41,7 @@ const DOMAINS_END: u32 = 1 << 31;
 const FORM_MASK: u32 = 31;
 
 /// Types that stand for the form of a domain's values: the domain's base type, or one whose values have the same form. Their places are in OIDs, so that none may move.
-const FORMS: [Oid; 31] = [
+const FORMS: [Oid; 32] = [
     oid::BOOL,
     oid::BYTEA,
     oid::CHAR,
@@ -77,6 +77,8 @@ const FORMS: [Oid; 31] = [
     // inet and cidr; macaddr and macaddr8.
     oid::INET,
     oid::MACADDR,
+    // bit and bit varying.
+    oid::VARBIT,
 ];
 const BPCHAR_ARRAY: Oid = 1014;
 /// No type: it stands for enums.
@@ -113,6 +115,7 @@ fn form_of(base: Oid) -> Option<u32> {
         base if is_domain(base) => return Some(base >> DOMAIN_OBJECT_BITS & FORM_MASK),
         base if is_enum(base) => place(ENUM_FORM),
         oid::RECORD | oid::RECORD_ARRAY => None,
+        oid::BIT => place(oid::VARBIT),
         oid::CIDR => place(oid::INET),
         oid::MACADDR8 => place(oid::MACADDR),
         base if place(base).is_some() => place(base),

@@ -112,3 +112,8 @@ fn documents_made_of_rows_and_rows_of_documents_answer_as_the_real_server_does()
 fn network_addresses_answer_as_the_real_server_does() {
     check(include_str!("../recorded/network.txt"));
 }
+
+#[test]
+fn bit_strings_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/bits.txt"));
+}

@@ -72,7 +72,11 @@ impl Column<'_> {
         let of_domain = |part: &str| domain.as_ref().map_or(null(), |_| text(part));
         let is_not_null = self.is_not_null
             || domain.as_ref().is_some_and(|ty| user::domain(ty).is_ok_and(|domain| domain.is_not_null));
-        let length = matches!(ty, oid::VARCHAR | oid::BPCHAR).then(|| registry::length_max(typmod)).flatten();
+        let length = match ty {
+            oid::VARCHAR | oid::BPCHAR => registry::length_max(typmod),
+            oid::BIT | oid::VARBIT => usize::try_from(typmod).ok(),
+            _ => None,
+        };
         let octets = matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
             .then(|| length.map_or(1 << 30, |length| length as i64 * 4));
         let (precision, radix, scale) = precision((ty, typmod));
