@@ -9,7 +9,7 @@ use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::messages::subscriptions::Subscriptions;
-use crate::messages::tracking::TrackingState;
+use crate::messages::tracking_state::TrackingState;
 
 /// The data of a connection that CLIENT LIST shows. The session writes it, other sessions read it.
 pub struct Client {

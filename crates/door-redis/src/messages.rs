@@ -25,6 +25,7 @@ pub mod limits;
 pub mod monitors;
 pub mod subscriptions;
 pub mod tracking;
+pub mod tracking_state;
 
 use delivery::{Delivery, Message};
 use subscriptions::Topic;

@@ -154,6 +154,12 @@ fn sort_target(args: &[&[u8]]) -> Option<usize> {
     target
 }
 
+/// Returns whether a SORT concerns keys beside the one that it sorts.
+pub fn sort_needs_more(args: &[&[u8]]) -> bool {
+    let is_one = |arg: &&[u8]| [&b"by"[..], b"get", b"store"].iter().any(|word| arg.eq_ignore_ascii_case(word));
+    args[2..].iter().any(is_one)
+}
+
 /// Returns whether a BITFIELD has only GET and OVERFLOW operations.
 fn only_reads_bits(args: &[&[u8]]) -> bool {
     let mut rest = args.get(2..).unwrap_or_default();

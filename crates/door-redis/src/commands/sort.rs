@@ -29,12 +29,6 @@ struct SortOptions<'a> {
     store: Option<&'a [u8]>,
 }
 
-/// Returns whether a request concerns keys beside the one that it sorts.
-pub fn needs_more(args: &[&[u8]]) -> bool {
-    let is_one = |arg: &&[u8]| [&b"by"[..], b"get", b"store"].iter().any(|word| arg.eq_ignore_ascii_case(word));
-    args[2..].iter().any(is_one)
-}
-
 /// Returns whether the user of a session may read whatever key BY and GET name.
 fn reads_all_keys(session: &Session, command: &'static Command, args: &[&[u8]]) -> bool {
     session.identity.as_ref().is_some_and(|identity| identity.user.reads_all_keys(command, args))
@@ -91,7 +85,7 @@ fn options<'a>(session: &Session, call: &mut Call<'a>) -> Option<SortOptions<'a>
     Some(options)
 }
 
-/// What an element is sorted by.
+/// The weight by which an element is sorted.
 #[derive(Clone, Debug, PartialEq)]
 enum Weight {
     Number(f64),

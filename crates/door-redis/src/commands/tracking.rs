@@ -9,7 +9,8 @@ use crate::call::{Call, Result};
 use crate::command::{Command, flag};
 use crate::commands::shown;
 use crate::errors;
-use crate::messages::tracking::{KeyRead, Origin, OwnMessages, TrackingState};
+use crate::messages::tracking::{KeyRead, Origin, OwnMessages};
+use crate::messages::tracking_state::TrackingState;
 use crate::session::Session;
 
 /// The wish of a CLIENT TRACKING.

@@ -1,4 +1,4 @@
-//! What commands that wait share: `list_wait`, `sorted_wait` and those of streams.
+//! Arguments of commands that wait, for `list_wait`, `sorted_wait` and those of streams.
 
 use crate::call::Call;
 use crate::extended::Extended;

@@ -10,7 +10,7 @@ use stdx::sync::atomic::Ordering;
 use crate::clients::Client;
 use crate::messages::delivery::Delivery;
 use crate::messages::subscriptions::Topic;
-use crate::messages::tracking::TrackingState;
+use crate::messages::tracking_state::TrackingState;
 use crate::parameters::event_flags::{KEYEVENT, KEYSPACE};
 use crate::shared::Shared;
 

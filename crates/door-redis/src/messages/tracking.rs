@@ -8,7 +8,7 @@
 //! An entry is made before the read (DR-14). So a change either precedes the read, which then sees it, or finds the entry; and the invalidation follows the reply of the read in
 //! the client's output (DR-15). As in Redis, entries name keys without their database.
 //!
-//! The table holds `tracking-table-max-keys` keys, and as many clients under them as memory allows (DR-16). What does not fit takes another key out, whose clients are told as
+//! The table holds `tracking-table-max-keys` keys, and as many clients under them as memory allows (DR-16). An entry that does not fit takes another key out, whose clients are told as
 //! if it had changed.
 
 use std::cell::{Cell, RefCell};
@@ -23,6 +23,7 @@ use stdx::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::clients::{Client, Clients};
 use crate::messages::delivery::{Delivery, Message};
+use crate::messages::tracking_state::TrackingState;
 use crate::reply::Reply;
 
 const PARTITIONS: usize = 64;
@@ -30,41 +31,9 @@ const PARTITIONS: usize = 64;
 /// Approximate memory of an entry besides its key, and of a client in it.
 const ENTRY_BYTES: usize = 160;
 
-/// What a client has asked for with CLIENT TRACKING.
-#[derive(Clone, Default)]
-pub struct TrackingState {
-    pub is_on: bool,
-    pub is_broadcast: bool,
-    /// Keys are entered only for the commands behind CLIENT CACHING YES.
-    pub is_opt_in: bool,
-    /// Keys are entered but for the commands behind CLIENT CACHING NO.
-    pub is_opt_out: bool,
-    pub is_no_loop: bool,
-    /// CLIENT CACHING was given for the next command.
-    pub is_caching: bool,
-    /// The client that gets the messages has gone.
-    pub is_broken: bool,
-    /// The client that gets the messages; 0 for this one.
-    pub redirect: u64,
-    pub prefixes: BTreeSet<Box<[u8]>>,
-}
-
-impl TrackingState {
-    /// Returns whether the keys of a command that reads are entered.
-    pub fn enters_keys(&self) -> bool {
-        let is_excepted = if self.is_opt_in { !self.is_caching } else { self.is_opt_out && self.is_caching };
-        self.is_on && !self.is_broadcast && !is_excepted
-    }
-
-    /// Returns the client that gets the messages: -1 without tracking, 0 without a redirection.
-    pub fn redirection(&self) -> i64 {
-        if self.is_on { self.redirect as i64 } else { -1 }
-    }
-}
-
 /// The client whose request a thread runs.
 #[derive(Clone, Copy, Default)]
-struct Running {
+struct RunningRequest {
     /// 0: none.
     client: u64,
     /// The run of its transaction (`KeyReads`); 0: none.
@@ -82,26 +51,26 @@ pub struct OwnMessages {
 }
 
 thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(Running { client: 0, run: 0, is_other: false }) };
+    static RUNNING: Cell<RunningRequest> = const { Cell::new(RunningRequest { client: 0, run: 0, is_other: false }) };
     static OWN: RefCell<OwnMessages> = RefCell::default();
 }
 
 /// Marks the changes of the calling thread as those of a client's request, until it is dropped.
-pub struct Origin(Running);
+pub struct Origin(RunningRequest);
 
 impl Origin {
     pub fn request(client: u64) -> Origin {
-        Origin(RUNNING.replace(Running { client, ..Running::default() }))
+        Origin(RUNNING.replace(RunningRequest { client, ..RunningRequest::default() }))
     }
 
     /// Marks them as those of a client whose wait the thread serves.
     pub fn wait(client: u64) -> Origin {
-        Origin(RUNNING.replace(Running { client, run: 0, is_other: true }))
+        Origin(RUNNING.replace(RunningRequest { client, run: 0, is_other: true }))
     }
 
     /// Begins a run of the request's transaction, which may be repeated.
     pub fn begin_run(run: u64) {
-        RUNNING.set(Running { run, ..RUNNING.get() });
+        RUNNING.set(RunningRequest { run, ..RUNNING.get() });
     }
 
     /// Returns the messages that have come to the client itself.

@@ -6,8 +6,7 @@ use stdx::sync::atomic::Ordering;
 use super::{Queued, Session};
 use crate::call::{self, Call};
 use crate::command::Command;
-use crate::command::keys::asks_to_wait;
-use crate::commands::sort;
+use crate::command::keys::{asks_to_wait, sort_needs_more};
 use crate::functions::{self, Run, ScriptFunction};
 use crate::number;
 use crate::reply::Reply;
@@ -79,7 +78,7 @@ impl Session {
             Run::Container => unreachable!("arity asks for a subcommand"),
             Run::Grow(f) => {
                 let keyspace = self.shared.keyspace.clone();
-                let needs_more = sort::needs_more(args);
+                let needs_more = sort_needs_more(args);
                 let run = |txn: &mut KeyTransaction<'_>| {
                     // It may be a later run, with more keys: nothing is left of the one before.
                     self.begin_tracked_run();

@@ -13,7 +13,7 @@ use crate::commands::waits::owned;
 /// The most entries of a reply to a client that has waited, if it names no number.
 const COUNT_WITHOUT_OPTION: u64 = 1000;
 
-/// What a blocked reader wants.
+/// The entries that a blocked reader wants.
 pub(super) struct StreamWait {
     db: u8,
     wants: StreamWant,
