@@ -1,4 +1,4 @@
-//! Transactions whose snapshot is older than an index, or than the rows of a table (QU-63). What PostgreSQL 16 answers.
+//! Transactions whose snapshot is older than an index, or than the rows of a table (QU-63). The answers are those of PostgreSQL 16.
 
 use crate::world::{Client, World, check};
 
