@@ -56,8 +56,8 @@ pub struct Pending {
 pub enum Work {
     /// The next statement of the script.
     Statement,
-    Rows(ResultSet),
-    Copy(CopyOut),
+    Rows(Box<ResultSet>),
+    Copy(Box<CopyOut>),
     /// A statement that is suspended and is resumed when the connection is woken, by the alarm at the latest (DP-9).
     Suspended {
         begun_ns: u64,

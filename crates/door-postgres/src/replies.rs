@@ -131,7 +131,7 @@ impl ConnectionState {
     fn write_rows(
         &mut self,
         context: &mut Context<'_, '_>,
-        mut rows: ResultSet,
+        mut rows: Box<ResultSet>,
         script: Option<Script>,
         size: usize,
     ) -> Progress {
@@ -164,7 +164,7 @@ impl ConnectionState {
     fn write_copy(
         &mut self,
         context: &mut Context<'_, '_>,
-        mut copy: CopyOut,
+        mut copy: Box<CopyOut>,
         script: Option<Script>,
         size: usize,
     ) -> Progress {

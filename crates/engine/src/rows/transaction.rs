@@ -113,7 +113,8 @@ pub struct Transaction {
     registration: Option<SnapshotRegistration>,
     /// The snapshot of plain reads, once it is taken.
     pub(crate) snapshot: Option<Snapshot>,
-    pub(crate) writer: Option<Writer>,
+    /// In memory of its own: most transactions only read, and are moved some times.
+    pub(crate) writer: Option<Box<Writer>>,
     pub(crate) durability_lsn: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
@@ -288,7 +289,7 @@ impl Transaction {
             let id = rows.statuses.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
             self.activity.iter().for_each(|activity| activity.set_id(id));
-            Writer {
+            Box::new(Writer {
                 id,
                 reserve: rows.store.pager.undo_reserve(),
                 undo_cost: UndoCost::default(),
@@ -308,7 +309,7 @@ impl Transaction {
                 made: Vec::new(),
                 dropped: Vec::new(),
                 keys: KeyChanges::default(),
-            }
+            })
         }))
     }
 
@@ -394,7 +395,7 @@ impl Transaction {
             locks: writer.row_locks.len(),
             loads: writer.loads,
         };
-        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0, locks: 0, loads: 0 }, counts)
+        self.writer.as_deref().map_or(Savepoint { steps: 0, keys: 0, locks: 0, loads: 0 }, counts)
     }
 
     /// Undoes every change since `savepoint`. Locks are kept. An error means that the whole transaction has been rolled back.

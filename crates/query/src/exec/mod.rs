@@ -266,7 +266,7 @@ impl Exec {
         // A join makes several rows of one, or none, so its sides are read one row at a time.
         let (single, most) = (wanted.map(|_| 1), if wanted.is_some() { 1 } else { BATCH });
         let state = match &**node {
-            Node::Scan(scan) => State::Scan(boxed(|| scan::ScanState::open(scan, base, wanted, ctx))?),
+            Node::Scan(scan) => State::Scan(scan::ScanState::open(scan, base, wanted, ctx)?),
             Node::Loop { left, .. } => {
                 let left = Exec::open_for(left, base, single, ctx)?;
                 State::Loop(boxed(|| Ok(join::LoopState::new(left, most)))?)

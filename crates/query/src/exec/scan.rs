@@ -180,15 +180,24 @@ fn map_of(scan: &Scan, index: Option<usize>) -> MapId {
 
 impl ScanState {
     /// `wanted`: whoever asks needs no more rows, as far as these are the last that are looked at.
-    pub fn open(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<ScanState> {
+    ///
+    /// In a frame of its own, as `exec::boxed` makes the other states; this one, of some hundred bytes, is made for every statement, so it is not moved there.
+    #[inline(never)]
+    pub fn open(
+        scan: &Scan,
+        base: Option<&Arc<Row>>,
+        wanted: Option<u64>,
+        ctx: &mut EvalContext,
+    ) -> Result<Box<ScanState>> {
         let mut state = ScanState::new(scan, base, wanted);
         state.begin(scan, base.map_or(&[], |base| base), ctx)?;
         state.folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx)).transpose()?;
         Ok(state)
     }
 
-    fn new(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>) -> ScanState {
-        ScanState {
+    #[inline]
+    fn new(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>) -> Box<ScanState> {
+        Box::new(ScanState {
             base: base.cloned(),
             way: 0,
             range: None,
@@ -208,7 +217,7 @@ impl ScanState {
             located: 0,
             hint: LeafHint::Unknown,
             wide: Row::new(),
-        }
+        })
     }
 
     /// Finds the first range, over a left row.
@@ -239,7 +248,7 @@ impl ScanState {
         let state = match state {
             Some(state) => state,
             None => {
-                let mut new = Box::new(ScanState::new(scan, None, None));
+                let mut new = ScanState::new(scan, None, None);
                 new.folded = scan.folds.then(|| folded(&scan.conditions, ctx)).transpose()?;
                 state.insert(new)
             }

@@ -349,7 +349,7 @@ impl Session {
         options.check_columns(&fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>())?;
         let opened = self.open_plan(&statement).map_err(|fault| self.error_of(fault, &statement.written))?;
         self.is_open = true;
-        Ok(Outcome::CopyOut(CopyOut {
+        Ok(Outcome::CopyOut(Box::new(CopyOut {
             options,
             formats: vec![format; fields.len()],
             columns,
@@ -360,7 +360,7 @@ impl Session {
             number: self.number,
             is_begun: false,
             portal: None,
-        }))
+        })))
     }
 }
 

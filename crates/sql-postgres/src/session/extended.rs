@@ -189,6 +189,7 @@ impl Session {
     fn portal_named(&self, name: &str) -> Result<&Portal> {
         self.portals
             .get(name)
+            .map(|portal| &**portal)
             .ok_or_else(|| PgError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")))
     }
 

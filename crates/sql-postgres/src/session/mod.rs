@@ -74,7 +74,7 @@ pub use crate::wire::{Field, Login, More, Notice, Parameter};
 pub use query::session::suspension::Ready;
 
 /// The effect of a statement.
-pub type Outcome = wire::StatementEffect<ResultSet, CopyOut>;
+pub type Outcome = wire::StatementEffect<Box<ResultSet>, Box<CopyOut>>;
 
 impl Outcome {
     pub(crate) fn done(tag: impl Into<String>) -> Outcome {
@@ -118,7 +118,8 @@ pub struct Session {
     /// The values of the arguments of an EXECUTE that is suspended for the lock of a table.
     evaluated: Option<Vec<crate::value::Value>>,
     statements: Named<Arc<Prepared>>,
-    portals: Named<Portal>,
+    /// Boxed, as they are taken out while they run.
+    portals: Named<Box<Portal>>,
     /// The portals made so far.
     portal_count: u64,
     copying: Option<Box<Copying>>,

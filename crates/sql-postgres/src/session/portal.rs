@@ -130,7 +130,12 @@ impl Portal {
 
     /// Returns whether its rows come from the executor of the statement with this number.
     pub fn is_running(&self, number: u64) -> bool {
-        matches!(&self.state, PortalState::Suspended(running, own) if running.is_live() && *own == number)
+        self.is_live() && matches!(&self.state, PortalState::Suspended(_, own) if *own == number)
+    }
+
+    /// Returns whether the executor has rows to produce for it, and they are not gathered.
+    fn is_live(&self) -> bool {
+        matches!(&self.state, PortalState::Suspended(running, _) if running.is_live())
     }
 
     /// Gathers the rest of the rows, so that they need the executor no more. An error of the query is kept for the reader who comes to it; an error that ends the statement under way is returned.
@@ -399,10 +404,10 @@ impl Session {
             let known = portal.facts(facts.statement_start);
             facts.cursors.insert(name.to_owned(), known);
         }
-        self.portals.insert(name.to_owned(), portal);
+        self.portals.insert(name.to_owned(), Box::new(portal));
     }
 
-    pub(super) fn remove_portal(&mut self, name: &str) -> Option<Portal> {
+    pub(super) fn remove_portal(&mut self, name: &str) -> Option<Box<Portal>> {
         if !name.is_empty() {
             self.ctx.facts().cursors.remove(name);
         }
@@ -443,6 +448,10 @@ impl Session {
     /// Gathers the rest of a suspended portal's rows before another statement runs (PS-2).
     pub(super) fn put_aside(&mut self) -> Result<()> {
         self.is_open = false;
+        // Each statement comes here, and nearly always there is nothing to gather.
+        if !self.portals.values_mut().any(|portal| portal.is_live()) {
+            return Ok(());
+        }
         let mut portals = std::mem::take(&mut self.portals);
         let mut gathered = Ok(());
         for portal in portals.values_mut() {
@@ -454,6 +463,9 @@ impl Session {
 
     /// Makes the cursors WITH HOLD of the transaction that commits independent of it.
     pub(super) fn hold_cursors(&mut self) -> Result<()> {
+        if !self.portals.values_mut().any(|portal| portal.options.is_holdable && !portal.is_held) {
+            return Ok(());
+        }
         let mut portals = std::mem::take(&mut self.portals);
         let mut held = Ok(());
         for (name, portal) in portals.iter_mut() {

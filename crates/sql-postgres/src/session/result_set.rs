@@ -99,8 +99,9 @@ pub struct ResultSet {
 }
 
 impl ResultSet {
-    pub(super) fn new(running: Running, delivery: Delivery, number: u64) -> ResultSet {
-        ResultSet { running, delivery, number, is_ended: false, written: 0 }
+    /// In memory of its own, as it passes through many hands before its rows are written.
+    pub(super) fn new(running: Running, delivery: Delivery, number: u64) -> Box<ResultSet> {
+        Box::new(ResultSet { running, delivery, number, is_ended: false, written: 0 })
     }
 
     /// Takes the rest of the rows.

@@ -195,7 +195,7 @@ impl Session {
                     self.is_open = true;
                     self.core.note_reads(query::exec::host::host(&mut self.ctx));
                 }
-                Ok(Outcome::Rows(*result))
+                Ok(Outcome::Rows(result))
             }
         }
     }
@@ -280,11 +280,8 @@ impl Session {
             is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
         }
         let exec = (!is_over).then(|| Box::new(exec));
-        Ok(Ran::Rows(Box::new(ResultSet::new(
-            Running { ready, exec, affected, ..Running::default() },
-            delivery,
-            self.number,
-        ))))
+        let running = Running { ready, exec, affected, ..Running::default() };
+        Ok(Ran::Rows(ResultSet::new(running, delivery, self.number)))
     }
 }
 
