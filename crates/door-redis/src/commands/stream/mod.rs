@@ -1,6 +1,7 @@
-//! Commands of streams: what they share. `ids` reads ids, `add` has the commands that add and remove entries, `range`, `read` and `read_wait` those that show them, `groups`
+//! Commands of streams: what they share. `ids` reads ids, `add` has the commands that add and remove entries, `range`, `read`, `group_read` and `read_wait` those that show them, `groups`
 //! and `pending` those of groups, `info` XINFO, and `progress` how far a group has read.
 
+mod group_read;
 mod ids;
 mod progress;
 

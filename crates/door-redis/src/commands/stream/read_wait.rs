@@ -5,8 +5,8 @@
 
 use engine::{Claim, KeyTransaction, Kind, Serving, StreamId};
 
+use super::group_read::{After, GroupRead, reply_key, reply_streams};
 use super::range::{count_entries, reply_entries};
-use super::read::{After, GroupRead, reply_key, reply_streams};
 use crate::call::{Blocking, Call, Done};
 use crate::commands::waits::owned;
 
