@@ -74,9 +74,12 @@ pub static MIN: AggregateFunction =
     extreme("min", |_| Box::new(Extreme { kept: None, wanted: Ordering::Less }), Ordering::Less);
 pub static MAX: AggregateFunction =
     extreme("max", |_| Box::new(Extreme { kept: None, wanted: Ordering::Greater }), Ordering::Greater);
-pub static BIT_AND: AggregateFunction = aggregate("bit_and", |_| Box::new(Bits { kept: None, join: |a, b| a & b }));
-pub static BIT_OR: AggregateFunction = aggregate("bit_or", |_| Box::new(Bits { kept: None, join: |a, b| a | b }));
-pub static BIT_XOR: AggregateFunction = aggregate("bit_xor", |_| Box::new(Bits { kept: None, join: |a, b| a ^ b }));
+pub static BIT_AND: AggregateFunction =
+    aggregate("bit_and", |_| Box::new(BitwiseTotal { kept: None, join: |a, b| a & b }));
+pub static BIT_OR: AggregateFunction =
+    aggregate("bit_or", |_| Box::new(BitwiseTotal { kept: None, join: |a, b| a | b }));
+pub static BIT_XOR: AggregateFunction =
+    aggregate("bit_xor", |_| Box::new(BitwiseTotal { kept: None, join: |a, b| a ^ b }));
 
 #[cold]
 fn wrong_form() -> Fault {
@@ -542,12 +545,12 @@ impl Accumulator for Extreme {
 
 /// The operators on bits of all values.
 #[derive(Clone, Debug)]
-struct Bits {
+struct BitwiseTotal {
     kept: Option<i64>,
     join: fn(i64, i64) -> i64,
 }
 
-impl Accumulator for Bits {
+impl Accumulator for BitwiseTotal {
     fn add(&mut self, _: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
         match &values[0] {
             Value::Null => {}
