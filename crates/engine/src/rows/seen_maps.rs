@@ -71,8 +71,10 @@ impl Rows {
         snapshot: Snapshot,
         me: Option<TxnId>,
     ) -> Visibility {
-        if map.shown.load(Ordering::Relaxed) == creator {
-            return Visibility::Yes(map.committed.load(Ordering::Acquire));
+        // While the creator is open it sees its rows as any others of its own: they wait for no position of the WAL.
+        let committed = map.committed.load(Ordering::Acquire);
+        if map.shown.load(Ordering::Relaxed) == creator && committed != Lsn::MAX {
+            return Visibility::Yes(committed);
         }
         self.visibility(creator, snapshot, me)
     }

@@ -83,6 +83,7 @@ fn a_map_that_is_shown_to_all_is_seen_by_older_snapshots() {
     let map = fill(&mut creator);
     creator.show_to_all(map).unwrap();
     creator.insert(map, b"b", b"2", &mut Vec::new()).unwrap();
+    assert_eq!((count(&mut creator, map), creator.durability_lsn()), (2, 0), "its own rows wait for no position");
     let lsn = creator.commit().unwrap();
     assert!(before.seen_maps().unwrap().sees(map));
     assert_eq!(count(&mut before, map), 2);
