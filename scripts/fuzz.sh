@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus) and from seeds: those of SQL are the statements of the scenarios and of PostgreSQL's corpus,
+# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus) and from seeds: those of SQL are the statements of the scenarios and of PostgreSQL's corpus, those of rdb the values that redis-server has dumped,
 # others stand in fuzz/seeds. A finding ends the run; its input stays in
 # target/fuzz/found and is played again by: scripts/fuzz.sh TARGET FILE
 set -euo pipefail
@@ -31,6 +31,8 @@ statements target/fuzz/seeds/sql_parse @
 statements target/fuzz/seeds/sql_bind ""
 mkdir -p target/fuzz/seeds/postgres_parse
 awk '{ file = "target/fuzz/seeds/postgres_parse/" NR; print > file; close(file) }' scripts/postgres_corpus/forms.txt
+mkdir -p target/fuzz/seeds/rdb
+perl -F'\t' -ane 'open F, ">", "target/fuzz/seeds/rdb/$."; print F pack "H*", $F[1]; close F' crates/rdb/tests/it/corpus.txt
 
 for target in $(fuzz list); do
     printf '== %s, %s s\n' "$target" "$seconds"
