@@ -197,7 +197,7 @@ if [ "${1:-}" = soak ]; then
     ROUNDS=$((minutes * 3)) suite mysql_crash
     ROUNDS=$((minutes * 3)) suite postgres_crash
     ROUNDS=$((minutes * 3)) suite two_faces_crash
-    WAITERS_ARGS="--sessions 10000 --memory 256mb" suite mysql_waiters
+    WAITERS_ARGS="--sessions 10000 --memory 1gb" suite mysql_waiters
     WAITERS_ARGS="--sessions 10000 --memory 512mb" suite postgres_waiters
     LARGE_ARGS="--memory 256mb --megabytes 2500 --long 1000" suite large
     TPCC_SECONDS=$((minutes * 3)) TPCC_WAREHOUSES=4 suite tpcc
