@@ -72,9 +72,11 @@ impl Rows {
         me: Option<TxnId>,
     ) -> Visibility {
         // While the creator is open it sees its rows as any others of its own: they wait for no position of the WAL.
-        let committed = map.committed.load(Ordering::Acquire);
-        if map.shown.load(Ordering::Relaxed) == creator && committed != Lsn::MAX {
-            return Visibility::Yes(committed);
+        if map.shown.load(Ordering::Relaxed) == creator {
+            let committed = map.committed.load(Ordering::Acquire);
+            if committed != Lsn::MAX {
+                return Visibility::Yes(committed);
+            }
         }
         self.visibility(creator, snapshot, me)
     }
