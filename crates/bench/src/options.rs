@@ -136,9 +136,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("xrpc") => xrpc(&mut parser),
             Some("postgres") => postgres(&mut parser),
             Some("clients") => clients(&mut parser),
-            Some("types") => types(&mut parser),
             Some("peer") => peer(&mut parser),
-            Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
+            Some(word @ ("cases" | "goals" | "orca" | "types" | "all")) => measurement(word, &mut parser),
             Some("help") => Ok(Command::Help),
             _ => Err(format!("unknown command {word:?}; bench --help lists them")),
         },
@@ -209,6 +208,10 @@ struct Given {
     sides: Option<Vec<Side>>,
     part: Option<String>,
     only: String,
+    commands: Vec<String>,
+    clients: Vec<String>,
+    note: Option<String>,
+    largest: Option<u64>,
     out: Option<PathBuf>,
     folder: Option<PathBuf>,
     beluga: Option<PathBuf>,
@@ -227,6 +230,10 @@ fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
             (Arg::Long("sides"), _) => given.sides = Some(list(parser, Side::from_name)?),
             (Arg::Long("part"), "goals") => given.part = Some(part(&word(parser)?)?),
             (Arg::Long("only"), "cases") => given.only = word(parser)?,
+            (Arg::Long("only"), "types") => given.commands = list(parser, |word| Some(word.to_string()))?,
+            (Arg::Long("clients"), "types") => given.clients = list(parser, |word| Some(word.to_string()))?,
+            (Arg::Long("note"), "types") => given.note = Some(word(parser)?),
+            (Arg::Long("largest"), "types") => given.largest = Some(number(parser)?),
             (Arg::Long("out"), _) => given.out = Some(word(parser)?.into()),
             (Arg::Long("folder"), _) => given.folder = Some(word(parser)?.into()),
             (Arg::Long("beluga"), _) => given.beluga = Some(word(parser)?.into()),
@@ -447,36 +454,6 @@ fn clients(parser: &mut Parser) -> Result<Command> {
     Ok(Command::Clients { setup, options })
 }
 
-fn types(parser: &mut Parser) -> Result<Command> {
-    let mut given = Given::default();
-    let (mut only, mut clients, mut note, mut largest) = (Vec::new(), Vec::new(), None, None);
-    while let Some(argument) = parser.next().map_err(text)? {
-        match argument {
-            Arg::Long("quick") => given.quick = true,
-            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
-            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
-            Arg::Long("threads") => given.threads = Some(positive(parser)?),
-            Arg::Long("only") => only = list(parser, |word| Some(word.to_string()))?,
-            Arg::Long("clients") => clients = list(parser, |word| Some(word.to_string()))?,
-            Arg::Long("note") => note = Some(word(parser)?),
-            Arg::Long("largest") => largest = Some(number(parser)?),
-            Arg::Long("sides") => given.sides = Some(list(parser, Side::from_name)?),
-            Arg::Long("out") => given.out = Some(word(parser)?.into()),
-            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
-            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
-            Arg::Long("redis") => given.redis = Some(word(parser)?.into()),
-            other => return Err(text(other.unexpected())),
-        }
-    }
-    given.threads = given.threads.or(Some(1));
-    given.rounds = given.rounds.or(Some(if given.quick { 1 } else { 3 }));
-    given.turn = given.turn.or(Some(Duration::from_millis(if given.quick { 50 } else { 1000 })));
-    let setup = given.setup("types")?;
-    let largest = largest.unwrap_or(if setup.quick { 0 } else { 1_000_000 });
-    let options = types::TypesOptions { effort: setup.effort, only, clients, note, largest };
-    Ok(Command::Types { setup, options })
-}
-
 fn peer(parser: &mut Parser) -> Result<Command> {
     let kind = word_of(parser)?;
     let kind = xrpc::peer::PeerKind::from_name(&kind).ok_or(format!("there is no peer {kind:?}"))?;
@@ -506,6 +483,9 @@ fn part(name: &str) -> Result<String> {
 
 impl Given {
     fn command(self, command: &str) -> Result<Command> {
+        if command == "types" {
+            return self.types();
+        }
         let options = orca::OrcaOptions {
             scale: self.scale.unwrap_or(if self.quick { 10_000 } else { 500 }),
             rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 3 }),
@@ -519,6 +499,18 @@ impl Given {
             "orca" => Command::Orca { setup, options },
             _ => Command::All { setup, options },
         })
+    }
+
+    fn types(mut self) -> Result<Command> {
+        self.threads = self.threads.or(Some(1));
+        self.rounds = self.rounds.or(Some(if self.quick { 1 } else { 3 }));
+        self.turn = self.turn.or(Some(Duration::from_millis(if self.quick { 50 } else { 1000 })));
+        let largest = self.largest.unwrap_or(if self.quick { 0 } else { 1_000_000 });
+        let (only, clients, note) =
+            (std::mem::take(&mut self.commands), std::mem::take(&mut self.clients), self.note.take());
+        let setup = self.setup("types")?;
+        let options = types::TypesOptions { effort: setup.effort, only, clients, note, largest };
+        Ok(Command::Types { setup, options })
     }
 
     fn setup(self, command: &str) -> Result<Setup> {

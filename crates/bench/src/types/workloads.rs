@@ -53,6 +53,17 @@ const fn range(name: &'static str, words: &'static [&'static str]) -> Workload {
     workload(name, words, LIST, CommandGoal::Large)
 }
 
+const MSET: [&str; 21] = {
+    let mut words = ["xxx"; 21];
+    words[0] = "MSET";
+    let mut at = 1;
+    while at < words.len() {
+        words[at] = "key:__rand_int__";
+        at += 2;
+    }
+    words
+};
+
 pub const WORKLOADS: [Workload; 30] = [
     workload(INLINE, &["PING"], Fill::Nothing, CommandGoal::Shown),
     workload("PING_MBULK", &["PING"], Fill::Nothing, CommandGoal::Shown),
@@ -85,34 +96,7 @@ pub const WORKLOADS: [Workload; 30] = [
     range("LRANGE_300", &["LRANGE", "bench:list", "0", "299"]),
     range("LRANGE_500", &["LRANGE", "bench:list", "0", "499"]),
     range("LRANGE_600", &["LRANGE", "bench:list", "0", "599"]),
-    workload(
-        "MSET (10 keys)",
-        &[
-            "MSET",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-            "key:__rand_int__",
-            "xxx",
-        ],
-        STRINGS,
-        CommandGoal::Write,
-    ),
+    workload("MSET (10 keys)", &MSET, STRINGS, CommandGoal::Write),
     workload(
         "HGET (100,000 fields)",
         &["HGET", "bench:hash", "field:__rand_int__"],

@@ -388,13 +388,11 @@ impl Keyspace {
             let result = f(&mut key_txn);
             let wanted = key_txn.growth.as_mut().and_then(|growth| growth.wanted.take());
             match (wanted, result) {
-                (None, Ok(result)) => {
-                    key_txn.count_lookups();
-                    return Ok((result, key_txn.commit()?));
-                }
-                (None, Err(error)) => {
-                    key_txn.abort();
-                    return Err(error);
+                (None, result) => {
+                    if result.is_ok() {
+                        key_txn.count_lookups();
+                    }
+                    return key_txn.end_with(result);
                 }
                 (Some(wanted), _) => {
                     key_txn.abort();
@@ -419,16 +417,10 @@ impl Keyspace {
         f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, E>,
     ) -> Result<(R, Lsn), E> {
         let mut key_txn = self.begin_unlocked(locks, several)?;
-        match f(&mut key_txn) {
-            Ok(result) => {
-                key_txn.count_lookups();
-                let durability_lsn = key_txn.commit()?;
-                Ok((result, durability_lsn))
-            }
-            Err(error) => {
-                key_txn.abort();
-                Err(error)
-            }
+        let result = f(&mut key_txn);
+        if result.is_ok() {
+            key_txn.count_lookups();
         }
+        key_txn.end_with(result)
     }
 }

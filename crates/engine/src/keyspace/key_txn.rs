@@ -544,6 +544,17 @@ impl<'k> KeyTransaction<'k> {
         self.finish();
     }
 
+    /// Commits after a success and rolls back after an error. Returns the result with the durability LSN.
+    pub(crate) fn end_with<R, E: From<Error>>(self, result: Result<R, E>) -> Result<(R, Lsn), E> {
+        match result {
+            Ok(result) => Ok((result, self.commit()?)),
+            Err(error) => {
+                self.abort();
+                Err(error)
+            }
+        }
+    }
+
     /// Rolls back, and releases the stripes.
     pub(crate) fn abort(mut self) {
         self.roll_back();

@@ -62,16 +62,8 @@ impl<'k> Staging<'k> {
         let locks = if matches!(keys, KeySet::All) { KeySet::All } else { KeySet::Keys(&staged) };
         let mut key_txn = self.keyspace.begin_unlocked(locks, several)?;
         (key_txn.is_staged, key_txn.now) = (true, 0);
-        match f(&mut key_txn) {
-            Ok(result) => {
-                key_txn.commit()?;
-                Ok(result)
-            }
-            Err(error) => {
-                key_txn.abort();
-                Err(error)
-            }
-        }
+        let result = f(&mut key_txn);
+        key_txn.end_with(result).map(|(result, _)| result)
     }
 
     /// Begins to build a collection for a key.

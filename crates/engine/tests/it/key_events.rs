@@ -19,7 +19,7 @@ fn listen(world: &World) -> Seen {
         });
         own.lock().unwrap().extend(shown);
     }));
-    world.engine.keyspace().events().want(u32::MAX & !event_class::CHANGED);
+    world.engine.keyspace().events().want(!event_class::CHANGED);
     seen
 }
 

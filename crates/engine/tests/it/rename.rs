@@ -1,41 +1,15 @@
 //! Renames interrupted between any two of their records, by a crash or a full disk: the value has one name, and its pages have an owner.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use engine::{Error, Expire, KeySet, KeyTransaction};
-use os::{SimClock, SimFolder};
 
-use crate::support::{START_MS, World, bytes, flushed};
+use crate::support::{self, START_MS, World, bytes};
 
 const NAMES: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"m"), (2, b"z")];
 
-/// Runs a key transaction so often that the WAL ends behind each of its mini-transactions once. The result is consistent, and all or nothing.
+/// Runs a key transaction as `support::cut_anywhere` does.
 fn cut_anywhere(before: impl Fn(&World), key_txn: impl Fn(&mut KeyTransaction<'_>) -> Result<(), Error>) {
-    for records in 0.. {
-        let left = Arc::new(AtomicU64::new(0));
-        let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
-        let all = |world: &World| NAMES.map(|(db, key)| world.get(db, key));
-        before(&world);
-        world.flush();
-        let old = all(&world);
-        left.store(records, Ordering::Relaxed);
-        let _ = world.engine.keyspace().write(KeySet::Keys(&NAMES), true, &key_txn);
-        let is_whole = left.load(Ordering::Relaxed) > 0;
-        let new = all(&world);
-        world.check();
-        let world = world.crash();
-        world.check();
-        let found = all(&world);
-        assert!(found == old || found == new, "cut behind record {records}");
-        world.settle();
-        world.check();
-        assert_eq!(all(&world), found);
-        if is_whole {
-            assert!(records > 3 && found == new, "{records}");
-            return;
-        }
-    }
+    let change = |world: &World| drop(world.engine.keyspace().write(KeySet::Keys(&NAMES), true, &key_txn));
+    support::cut_anywhere(1, before, change, |world| NAMES.map(|(db, key)| world.get(db, key)));
 }
 
 /// If the WAL ended in the middle of the rename, recovery used to find no record for the new value, and its pages were never freed.

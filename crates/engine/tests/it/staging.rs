@@ -1,12 +1,8 @@
 //! Staged databases: what an import writes is seen whole or not at all, and leaves nothing behind.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use engine::{End, Error, Expire, KeySet, Kind, PackLimits, Replace, Staging};
-use os::{SimClock, SimFolder};
 
-use crate::support::{START_MS, World, bytes, flushed};
+use crate::support::{START_MS, World, bytes, cut_anywhere};
 
 const NAMES: [(u8, &[u8]); 4] = [(0, b"text"), (0, b"long"), (3, b"text"), (0, b"old")];
 
@@ -44,32 +40,17 @@ fn import(world: &World, replace: Replace) -> Result<(), Error> {
 
 #[test]
 fn an_import_is_seen_whole_or_not_at_all_wherever_the_wal_ends() {
-    for records in (0..).step_by(3) {
-        let left = Arc::new(AtomicU64::new(0));
-        let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
-        let all = |world: &World| (NAMES.map(|(db, key)| world.get(db, key)), [0, 1, 3].map(|db| world.count(db)));
+    let all = |world: &World| (NAMES.map(|(db, key)| world.get(db, key)), [0, 1, 3].map(|db| world.count(db)));
+    let before = |world: &World| {
         world.set(0, b"old", b"value");
         world.set(1, b"untouched", b"value");
-        world.flush();
-        let old = all(&world);
-        left.store(records, Ordering::Relaxed);
-        import(&world, Replace::All).unwrap();
-        let is_whole = left.load(Ordering::Relaxed) > 0;
-        let new = all(&world);
+    };
+    let change = |world: &World| {
+        import(world, Replace::All).unwrap();
+        let new = all(world);
         assert_eq!((new.0[0].as_deref(), new.0[3].as_deref(), new.1), (Some(&b"new"[..]), None, [4, 1, 1]));
-        world.check();
-        let world = world.crash();
-        world.check();
-        let found = all(&world);
-        assert!(found == old || found == new, "cut behind record {records}");
-        world.settle();
-        world.check();
-        assert_eq!(all(&world), found);
-        if is_whole {
-            assert!(records > 3 && found == new, "{records}");
-            return;
-        }
-    }
+    };
+    cut_anywhere(3, before, change, all);
 }
 
 #[test]

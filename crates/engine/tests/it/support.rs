@@ -40,6 +40,39 @@ pub fn flushed(left: &Arc<AtomicU64>) -> Options {
     options
 }
 
+/// Runs a change so often that the WAL ends behind each of its mini-transactions once, or behind every `step`th. The state after the crash is consistent, and
+/// either the one before the change or the one after it.
+pub fn cut_anywhere<S: PartialEq>(
+    step: usize,
+    before: impl Fn(&World),
+    change: impl Fn(&World),
+    state: impl Fn(&World) -> S,
+) {
+    for records in (0..).step_by(step) {
+        let left = Arc::new(AtomicU64::new(0));
+        let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
+        before(&world);
+        world.flush();
+        let old = state(&world);
+        left.store(records, Ordering::Relaxed);
+        change(&world);
+        let is_whole = left.load(Ordering::Relaxed) > 0;
+        let new = state(&world);
+        world.check();
+        let world = world.crash();
+        world.check();
+        let found = state(&world);
+        assert!(found == old || found == new, "cut behind record {records}");
+        world.settle();
+        world.check();
+        assert!(state(&world) == found, "settled, cut behind record {records}");
+        if is_whole {
+            assert!(records > 3 && found == new, "{records}");
+            return;
+        }
+    }
+}
+
 pub struct World {
     pub folder: Arc<SimFolder>,
     pub clock: Arc<SimClock>,
