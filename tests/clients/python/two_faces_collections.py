@@ -5,11 +5,10 @@ import subprocess
 import threading
 import time
 
-import pymysql
 import redis
 
 from beluga import Server, Tally, rounds_and_seed
-from sql import ask, come
+from sql import CrashWriter, ask, come, until_committed
 
 rounds, seed = rounds_and_seed(4)
 tally = Tally()
@@ -338,45 +337,18 @@ def histories(server, generator):
     tally.equal("at the end", (seen_by_redis(keys), seen_by_sql(sql)), (committed.keys, committed.keys))
 
 
-GONE = (pymysql.Error, OSError, EOFError)
-
-
-class Writer(threading.Thread):
+class Writer(CrashWriter):
     """Moves tokens between a hash, a sorted set and lists, and notes in a row and in a hash how often."""
 
-    def __init__(self, server, number, seed, acknowledged):
-        super().__init__(daemon=True)
-        self.server, self.number, self.random, self.acknowledged, self.wrong = server, number, random.Random(seed), acknowledged, None
-
-    def run(self):
-        try:
-            cursor = come(self.server).cursor()
-            while True:
-                line = self.acknowledged[self.number] + 1
-                sign, at = self.random.choice([1, -1]), self.random.randrange(400)
-                steps = [
-                    f"UPDATE redis.hashes SET value = value + {sign} WHERE db = 6 AND `key` = 'money' AND field = 'f{at}'",
-                    f"UPDATE redis.sorted_sets SET score = score - {sign} WHERE db = 6 AND `key` = 'money:z' AND member = 'm{at}'",
-                    f"UPDATE crash.`lines` SET number = {line} WHERE writer = {self.number}",
-                    f"REPLACE INTO redis.hashes (db, `key`, field, value) VALUES (6, 'lines', 'w{self.number}', {line})",
-                    f"INSERT INTO redis.lists (db, `key`, value) VALUES (6, 'log{self.number}', '{line} {'x' * self.random.choice([0, 10, 400, 3000])}')",
-                ]
-                try:
-                    cursor.execute("BEGIN")
-                    for step in steps:
-                        cursor.execute(step)
-                    if self.random.random() < 0.1:
-                        cursor.execute("ROLLBACK")
-                        continue
-                    cursor.execute("COMMIT")
-                    self.acknowledged[self.number] = line
-                except pymysql.Error as error:
-                    if error.args[0] not in (1205, 1213):
-                        raise
-                    cursor.execute("ROLLBACK")
-        except GONE as error:
-            if isinstance(error, pymysql.Error) and error.args[0] not in (0, 2003, 2006, 2013):
-                self.wrong = repr(error)
+    def steps(self, line):
+        sign, at = self.random.choice([1, -1]), self.random.randrange(400)
+        return [
+            f"UPDATE redis.hashes SET value = value + {sign} WHERE db = 6 AND `key` = 'money' AND field = 'f{at}'",
+            f"UPDATE redis.sorted_sets SET score = score - {sign} WHERE db = 6 AND `key` = 'money:z' AND member = 'm{at}'",
+            f"UPDATE crash.`lines` SET number = {line} WHERE writer = {self.number}",
+            f"REPLACE INTO redis.hashes (db, `key`, field, value) VALUES (6, 'lines', 'w{self.number}', {line})",
+            f"INSERT INTO redis.lists (db, `key`, value) VALUES (6, 'log{self.number}', '{line} {'x' * self.random.choice([0, 10, 400, 3000])}')",
+        ]
 
 
 def verify(server, acknowledged, name):
@@ -403,10 +375,10 @@ def crashes(server, generator):
         ask(root, f"INSERT INTO crash.`lines` VALUES ({writer}, 0)")
     for round_number in range(rounds):
         name = f"round {round_number}"
-        threads = [Writer(server, at, generator.random(), acknowledged) for at in range(3)]
+        threads = [Writer(server, at, random.Random(generator.random()), acknowledged) for at in range(3)]
         for thread in threads:
             thread.start()
-        time.sleep(generator.uniform(0.4, 1.8))
+        until_committed(threads, generator.randrange(10, 200))
         server.kill()
         for thread in threads:
             thread.join(60)

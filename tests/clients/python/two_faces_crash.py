@@ -7,59 +7,31 @@ more. Redis clients move money among the keys by MULTI. The sum never changes. `
 import random
 import subprocess
 import threading
-import time
 
-import pymysql
 import redis
 
 from beluga import Server, Tally, rounds_and_seed
-from sql import ask, come
+from sql import CrashWriter, ask, come, until_committed
 
 rounds, seed = rounds_and_seed(8)
 tally = Tally()
 WRITERS, ACCOUNTS, EACH = 3, 8, 1000
-GONE = (pymysql.Error, OSError, EOFError)
 
 
-class Writer(threading.Thread):
-    def __init__(self, server, number, seed, acknowledged):
-        super().__init__(daemon=True)
-        self.server, self.number, self.random, self.acknowledged = server, number, random.Random(seed), acknowledged
-        self.wrong = None
-
-    def run(self):
-        try:
-            wire = come(self.server, database="crash")
-            cursor = wire.cursor()
-            while True:
-                a, b, sign = self.random.randrange(ACCOUNTS), self.random.randrange(ACCOUNTS), self.random.choice([1, -1])
-                line = self.acknowledged[self.number] + 1
-                # Now and then too long for a record, or for its pages.
-                padding = "x" * self.random.choice([0, 0, 0, 0, 3_000, 20_000, 300_000])
-                steps = [
-                    f"update accounts set balance = balance - {sign} where id = {a}",
-                    f"update redis.strings set value = value + {sign} where db = 0 and `key` = 'account{b}'",
-                    f"update `lines` set number = {line} where writer = {self.number}",
-                    f"replace into redis.strings (db, `key`, value) values (0, 'line{self.number}', '{line} {padding}')",
-                ]
-                if self.random.random() < 0.2:
-                    steps.insert(2, f"delete from redis.strings where db = 0 and `key` = 'line{self.number}'")
-                try:
-                    cursor.execute("begin")
-                    for step in steps:
-                        cursor.execute(step)
-                    if self.random.random() < 0.1:
-                        cursor.execute("rollback")
-                        continue
-                    cursor.execute("commit")
-                    self.acknowledged[self.number] = line
-                except pymysql.Error as error:
-                    if error.args[0] not in (1205, 1213):
-                        raise
-                    cursor.execute("rollback")
-        except GONE as error:
-            if isinstance(error, pymysql.Error) and error.args[0] not in (0, 2003, 2006, 2013):
-                self.wrong = repr(error)
+class Writer(CrashWriter):
+    def steps(self, line):
+        a, b, sign = self.random.randrange(ACCOUNTS), self.random.randrange(ACCOUNTS), self.random.choice([1, -1])
+        # Now and then too long for a record, or for its pages.
+        padding = "x" * self.random.choice([0, 0, 0, 0, 3_000, 20_000, 300_000])
+        steps = [
+            f"update accounts set balance = balance - {sign} where id = {a}",
+            f"update redis.strings set value = value + {sign} where db = 0 and `key` = 'account{b}'",
+            f"update `lines` set number = {line} where writer = {self.number}",
+            f"replace into redis.strings (db, `key`, value) values (0, 'line{self.number}', '{line} {padding}')",
+        ]
+        if self.random.random() < 0.2:
+            steps.insert(2, f"delete from redis.strings where db = 0 and `key` = 'line{self.number}'")
+        return steps
 
 
 class Units(threading.Thread):
@@ -110,11 +82,11 @@ def main():
             ask(root, f"insert into crash.`lines` values ({writer}, 0)")
         for round_number in range(rounds):
             name = f"round {round_number}"
-            threads = [Writer(server, at, generator.random(), acknowledged) for at in range(WRITERS)]
-            threads += [Units(server, generator.random()) for _ in range(2)]
+            writers = [Writer(server, at, random.Random(generator.random()), acknowledged, database="crash") for at in range(WRITERS)]
+            threads = writers + [Units(server, generator.random()) for _ in range(2)]
             for thread in threads:
                 thread.start()
-            time.sleep(generator.uniform(0.4, 1.8))
+            until_committed(writers, generator.randrange(10, 200))
             server.kill()
             for thread in threads:
                 thread.join(60)
