@@ -188,7 +188,9 @@ impl Connection {
             }
         }
         self.keep_output(&mut state, scratch);
-        let is_done = state.sent == state.out.len() && state.holds.is_empty() && !state.is_closing && !state.is_paused;
+        // Input that RE-10 left in the socket makes no further edge.
+        let is_idle = !state.is_unread && !state.is_closing && !state.is_paused;
+        let is_done = is_idle && state.sent == state.out.len() && state.holds.is_empty();
         if !is_done || !self.run_state.release() {
             let bits = self.run_state.release_with_events();
             self.group().enqueue_events(self.clone(), bits | WRITE);

@@ -545,6 +545,30 @@ fn clients_that_read_nothing_share_the_limit_of_unsent_output() {
     bench.pool.stop();
 }
 
+/// RE-10: a reply of more than the 4 KiB that a connection may have in a crowd, small enough for the send batch, with a request behind it that is still in the socket.
+#[test]
+fn a_request_left_in_the_socket_is_served_when_the_batched_reply_has_left() {
+    let bench = start(Settings { output_total_bytes: 1 << 10, ..Settings::default() });
+    let mut slow = bench.connect();
+    say(&mut slow, "big 50000000\n");
+    let has_reached = || bench.pool.counters().unsent_bytes() > 1 << 20;
+    eventually("the limit is reached", has_reached);
+    let mut other = bench.connect();
+    // One receive of a round takes all but the last request.
+    let (reply, head) = ("big 20000\n", "data 32747\n");
+    let first = format!("{head}{}{reply}", "0".repeat(32_747));
+    assert_eq!(first.len(), 32 << 10);
+    let sum = format!("sum {}\n", 32_747 * u64::from(b'0'));
+    for _ in 0..50 {
+        say(&mut other, &format!("{first}last\n"));
+        hear(&mut other, &sum);
+        hear_big(&mut other, 1, 20_000);
+        hear(&mut other, "last\n");
+    }
+    assert!(has_reached());
+    bench.pool.stop();
+}
+
 #[test]
 fn a_big_reply_arrives_whole() {
     let bench = start(Settings::default());
