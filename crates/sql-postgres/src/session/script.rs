@@ -5,7 +5,7 @@ use std::sync::Arc;
 use syntax::postgres::tree::RawStatement;
 
 use crate::bind::{Bound, BoundStatement};
-use crate::error::{PgError, Result, state};
+use crate::error::Result;
 use crate::session::cursor::{leaves_cursor, leaves_cursors};
 use crate::session::run::Delivery;
 use crate::session::statement::{Prepared, has_plan};
@@ -103,13 +103,17 @@ impl Session {
         self.is_script = false;
         self.need_block();
         debug_assert!(self.transaction.block != Block::None);
-        let plan = self.plan_of(prepared, &values)?;
         let tag = prepared.raw.as_ref().map_or(super::run::TagKind::Select, |raw| super::run::tag_of(&raw.statement));
-        let delivery = Delivery::new(prepared.columns(0), tag);
-        let mut again = |session: &mut Session| match &prepared.raw {
-            Some(raw) => session.bind_raw(raw, &prepared.text, &prepared.parameter_types, &[]),
-            None => Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree")),
+        let (plan, delivery) = match self.kept_plan(prepared) {
+            Some(plan) => (plan, Delivery::new(prepared.columns(0), tag)),
+            None => {
+                // Definitions may have changed since the text was looked up, or while the statement was suspended.
+                let bound = self.bind_anew(prepared, &values)?;
+                let delivery = Delivery::text(&bound.fields, tag);
+                (bound.statement, delivery)
+            }
         };
+        let mut again = |session: &mut Session| session.bind_anew(prepared, &[]);
         self.run_described(&plan, values, delivery, &mut again)
     }
 

@@ -261,28 +261,39 @@ impl Session {
 
     /// Returns a plan of the prepared statement that is valid now.
     pub(super) fn plan_of(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Arc<BoundStatement>> {
-        let context = self.context_id();
-        let known = prepared.plan.lock().clone();
-        if let Some((bound_in, statement)) = known
-            && bound_in == context
-            && statement.bindings.are_current()
-            && statement.bindings.are_seen_by(seen_maps(&self.ctx).as_ref())
-        {
+        if let Some(statement) = self.kept_plan(prepared) {
             return Ok(statement);
         }
-        let Some(raw) = &prepared.raw else {
-            return Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree"));
-        };
-        let bound = self.bind_raw(raw, &prepared.text, &prepared.parameter_types, values)?;
-        if bound.fields.len() != prepared.fields.len()
-            || bound.fields.iter().zip(&*prepared.fields).any(|(new, old)| !new.is_like(old))
-        {
+        let bound = self.bind_anew(prepared, values)?;
+        if !prepared.gives(&bound.fields) {
             let error = PgError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type");
             // pgjdbc, asyncpg and Rails prepare the statement again when they see this name.
             return Err(PgError { routine: Some("RevalidateCachedQuery"), ..error });
         }
-        prepared.keep(context, &bound.statement);
         Ok(bound.statement)
+    }
+
+    /// Returns the plan that the prepared statement has kept, if it is valid now.
+    pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Option<Arc<BoundStatement>> {
+        let context = self.context_id();
+        let (bound_in, statement) = prepared.plan.lock().clone()?;
+        let is_valid = bound_in == context
+            && statement.bindings.are_current()
+            && statement.bindings.are_seen_by(seen_maps(&self.ctx).as_ref());
+        is_valid.then_some(statement)
+    }
+
+    /// Binds the prepared statement to the definitions of now. It keeps the plan if that gives the columns which the statement had.
+    pub(super) fn bind_anew(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Bound> {
+        let context = self.context_id();
+        let Some(raw) = &prepared.raw else {
+            return Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree"));
+        };
+        let bound = self.bind_raw(raw, &prepared.text, &prepared.parameter_types, values)?;
+        if prepared.gives(&bound.fields) {
+            prepared.keep(context, &bound.statement);
+        }
+        Ok(bound)
     }
 
     /// Returns the number of the plan-cache context. A plan bound in another context is not valid here.
@@ -354,6 +365,11 @@ impl Prepared {
     /// Returns whether a plan is kept: it holds for other values.
     pub(super) fn keeps_plan(&self) -> bool {
         self.plan.lock().is_some()
+    }
+
+    /// Returns whether these columns are like those that it was prepared with.
+    fn gives(&self, fields: &[bind::ResultColumn]) -> bool {
+        fields.len() == self.fields.len() && fields.iter().zip(&*self.fields).all(|(new, old)| new.is_like(old))
     }
 
     fn keep(&self, context: u64, statement: &Arc<BoundStatement>) {

@@ -286,3 +286,20 @@ fn a_query_that_waits_for_a_definition_gives_the_new_columns() {
         assert_eq!(waiter.join().expect("no panic"), ["1|new"]);
     }
 }
+
+/// A plan was found for the query's text, and the definition changes before it runs.
+#[test]
+fn a_simple_query_gives_the_columns_of_a_definition_that_changed_after_its_look_up() {
+    let mut world = World::new();
+    let (mut one, mut other) = (world.session(), world.session());
+    one.run("create table t (a int); insert into t values (1)");
+    let query = "select * from t where a < 5";
+    assert_eq!(other.run(query), ["1"]);
+    let mut script = other.0.simple(query).expect("it begins");
+    one.run("alter table t add column b text default 'new'");
+    let (outcome, mut lines) = (other.0.next_of(&mut script).expect("it runs").expect("a result"), Vec::new());
+    other.outcome(outcome, &mut lines).expect("it gives its rows");
+    assert_eq!(lines, ["1|new"]);
+    assert!(other.0.next_of(&mut script).expect("it ends").is_none());
+    assert_eq!(other.run(query), ["1|new"]);
+}
