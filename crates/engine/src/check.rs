@@ -7,8 +7,12 @@ use btree::Batch;
 use pager::PageId;
 
 use crate::error::Result;
+use crate::keyspace::expiry::named_record;
+use crate::keyspace::field_times;
+use crate::keyspace::field_times::FieldTimes;
+use crate::keyspace::key;
 use crate::keyspace::key::{
-    CHUNK, CONSUMER, DATABASES, ELEMENT_PREFIX, FIELD, GROUP, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT,
+    CHUNK, CONSUMER, DATABASES, DUE_FIELD, ELEMENT_PREFIX, FIELD, GROUP, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT,
     STREAM_CHUNK, meta_of, parse_member, version_and_kind,
 };
 use crate::keyspace::list::{ListChunk, ListRecord};
@@ -60,9 +64,11 @@ struct Walk<'s> {
     queued_versions: Vec<u64>,
     /// Sorted sets with elements.
     sorted: Vec<SortedElements>,
+    /// Version ids of live hashes of elements that have fields with expiry times.
+    timed_hashes: Vec<u64>,
     /// Version id, highest level and number of items in chunks of each live list.
     lists: Vec<(u64, u8, u64)>,
-    /// Elements by score that do not fit their members, by version id. Those of garbage are no problem.
+    /// Elements by score or time that do not fit their members, by version id. Those of garbage are no problem.
     unmatched: Vec<(u64, String)>,
     /// The streams that have elements, by version id.
     streams: HashMap<u64, StreamCheck>,
@@ -77,6 +83,9 @@ struct Elements {
     members: u64,
     /// Members of a sorted set by score.
     scores: u64,
+    /// Fields of a hash that have an expiry time, and fields by expiry time.
+    timed: u64,
+    due: u64,
 }
 
 impl Elements {
@@ -94,7 +103,10 @@ impl Elements {
             Body::Elements { count, .. } => {
                 let members = if meta.head.kind == Kind::Stream { 0 } else { count };
                 let scores = if meta.head.kind == Kind::ZSet { count } else { 0 };
-                Elements { members, scores, ..Self::of_payload(meta.head.key_len.into()) }
+                let times =
+                    if let Body::Elements { fields, .. } = meta.body { FieldTimes::parse(fields) } else { None };
+                let timed = times.filter(|_| meta.head.kind == Kind::Hash).map_or(0, |times| times.timed);
+                Elements { members, scores, timed, due: timed, ..Self::of_payload(meta.head.key_len.into()) }
             }
             body => Self::of_payload(body.payload_len()),
         }
@@ -115,6 +127,7 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<R
         elements: HashMap::new(),
         queued_versions: Vec::new(),
         sorted: Vec::new(),
+        timed_hashes: Vec::new(),
         lists: Vec::new(),
         unmatched: Vec::new(),
         streams: HashMap::new(),
@@ -185,6 +198,7 @@ impl Walk<'_> {
                 return Ok(());
             };
             walk.report.keys += 1;
+            walk.fields_of(key, &meta, &owner)?;
             walk.counts.entry(db).or_default().keys += 1;
             if let (Kind::List, Body::Elements { version, .. }, Ok(list)) =
                 (meta.head.kind, meta.body, ListRecord::parse(&meta))
@@ -209,6 +223,31 @@ impl Walk<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Checks what the record of a hash says about its fields' expiry times.
+    fn fields_of(&mut self, key: &[u8], meta: &Meta<'_>, owner: &str) -> Result<()> {
+        let least = match field_times::least(meta) {
+            Ok(Some(least)) => least,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                self.problem(format!("EN-53: {owner}: {error}"));
+                return Ok(());
+            }
+        };
+        if !self.keyspace.has_entry_of_fields(least, key)? {
+            self.problem(format!("EN-83: {owner} has a field that expires at {least}, but has no expiry entry for it"));
+        }
+        if let Body::Elements { version, .. } = meta.body {
+            self.timed_hashes.push(version);
+            let first = field_times::first_time(self.store, version)?;
+            if first != Some(least) {
+                self.problem(format!(
+                    "EN-84: {owner} says {least} is the least time of its fields, its elements {first:?}"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn stream(&mut self, key: &[u8], meta: &Meta<'_>) {
@@ -259,6 +298,10 @@ impl Walk<'_> {
                 self.score(version, key, meta);
                 return Ok(());
             }
+            DUE_FIELD => {
+                elements.due += 1;
+                return self.due_field(version, key);
+            }
             // `Walk::levels` compares those of live versions with their entries.
             LEVEL => return Ok(()),
             _ => {}
@@ -269,6 +312,7 @@ impl Walk<'_> {
         match kind {
             FIELD | MEMBER | SCORED_MEMBER => {
                 elements.members += 1;
+                elements.timed += u64::from(meta.head.expire.is_some());
                 self.member(key, meta);
             }
             CHUNK => match ListChunk::count_of(value) {
@@ -304,6 +348,24 @@ impl Walk<'_> {
         }
     }
 
+    /// Compares an element by expiry time with the element of its field. As many of both make them the same.
+    fn due_field(&mut self, version: u64, tree_key: &[u8]) -> Result<()> {
+        let (time, field) = match key::parse_due_field(tree_key) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.problem(format!("EN-53: {error}"));
+                return Ok(());
+            }
+        };
+        let mut record = Vec::new();
+        self.store.records.get(&field, &mut record)?;
+        if record::time_of_element(&record) != Some(time) {
+            // Elements of garbage leave one by one.
+            self.unmatched.push((version, format!("EN-84: element {} has no field with its time", hex(tree_key))));
+        }
+        Ok(())
+    }
+
     /// Compares an element by score with the element of its member.
     fn score(&mut self, version: u64, key: &[u8], meta: &Meta<'_>) {
         let stored = self.keyspace.score_of_element(version, &key[ELEMENT_PREFIX..], meta);
@@ -319,8 +381,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks the levels of live sorted sets and lists.
+    /// Checks the levels of live sorted sets and lists, and the elements by score and by time.
     fn levels(&mut self) -> Result<()> {
+        for version in std::mem::take(&mut self.timed_hashes) {
+            let unmatched = self.unmatched.iter().filter(|(other, _)| *other == version);
+            self.report.problems.extend(unmatched.map(|(_, what)| what.clone()));
+        }
         for (version, top, in_chunks) in std::mem::take(&mut self.lists) {
             let problems = self.keyspace.check_list(version, top, in_chunks)?;
             self.report.problems.extend(problems);
@@ -400,8 +466,10 @@ impl Walk<'_> {
         let store = self.store;
         self.each(&store.expiry, |walk, key, _| {
             walk.report.expiry_entries += 1;
-            let space = key.get(8..).map(meta_of);
+            let named = key.get(8..).map(named_record);
+            let space = named.as_ref().map(|(tree_key, _)| meta_of(tree_key));
             match space {
+                Some(Ok(Some(_))) if named.is_some_and(|(_, is_of_fields)| is_of_fields) => {}
                 Some(Ok(Some(space))) => {
                     if let Some(db) = walk.keyspace.database_of(space) {
                         walk.counts.entry(db).or_default().expiries += 1;

@@ -9,6 +9,8 @@ pub struct Metrics {
     pub misses: Counter,
     /// Keys removed because they had expired.
     pub expired: Counter,
+    /// Fields of hashes removed because they had expired.
+    pub expired_fields: Counter,
     pub txn_commits: Counter,
     pub txn_aborts: Counter,
     /// Optimistic reads that ran again because a key changed meanwhile.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::page::{Lsn, PAGE_BYTES};
 
 /// Format version of everything in the data folder. docs/formats/page.md lists what each version added.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"BELUGADB");
 
 /// The content of a control block.

@@ -278,6 +278,9 @@ impl Keyspace {
             // The change is made, whatever happens to the entry: one that remains is recognised as stale when its time comes.
             let _ = self.remove_expiry(&expiry::entry(time, tree_key.as_slice()));
         }
+        if let Some(time) = facts.stale_field_time() {
+            let _ = self.remove_expiry(&expiry::entry_of_fields(time, tree_key.as_slice()));
+        }
         if self.watched.is_watched() {
             self.watched.touch(db, tree_key.suffix(), Touch::Changed);
         }

@@ -8,12 +8,14 @@ use std::ops::{Bound, Range};
 use btree::{Batch, OldRecord};
 
 use crate::error::{Error, Result};
+use crate::keyspace::field_times;
+use crate::keyspace::field_times::{FIELD_TIME_MAX, FieldTimes};
 use crate::keyspace::key;
 use crate::keyspace::key::{SCORE, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::levels::{LevelBuild, LevelEntries};
 use crate::keyspace::members::element_kind;
-use crate::keyspace::packed::{PackLimits, PackedItems};
+use crate::keyspace::packed::{Item, PackLimits, PackedItems};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
 use crate::keyspace::score;
@@ -40,7 +42,12 @@ pub struct Build<'k> {
 
 pub(crate) enum BuildState<'k> {
     Packed(PackedItems),
-    Elements { version: Segments<'k>, count: u64 },
+    Elements {
+        version: Segments<'k>,
+        count: u64,
+        /// Number of fields that have an expiry time.
+        timed: u64,
+    },
 }
 
 impl<'k> KeyTransaction<'k> {
@@ -80,6 +87,14 @@ impl Build<'_> {
         (self.form, self.state) = (form, BuildState::Packed(items));
     }
 
+    /// Writes the items as elements if they do not fit into one record.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        match &self.state {
+            BuildState::Packed(items) if items.len() + self.stored_key.len() > INLINE_MAX => self.unpack(),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the number of members.
     pub fn count(&self) -> u64 {
         match &self.state {
@@ -90,29 +105,40 @@ impl Build<'_> {
 
     /// Adds a field with its value, a member of a set, or a member of a sorted set with the eight bytes of its score. A field that is there gets the new value. Returns true if it is new.
     pub fn put(&mut self, member: &[u8], value: &[u8]) -> Result<bool> {
+        self.put_until(member, value, None)
+    }
+
+    /// Adds a field of a hash that expires at a time, at most `FIELD_TIME_MAX`, in milliseconds since 1970.
+    pub fn put_until(&mut self, member: &[u8], value: &[u8], expire_at_ms: Option<u64>) -> Result<bool> {
         let read = |range: Range<u64>, out: &mut Vec<u8>| {
             out.extend_from_slice(&value[range.start as usize..range.end as usize]);
             Ok(())
         };
-        let is_new = self.put_read(member, value.len() as u64, &read)?;
+        let is_new = self.put_read(member, value.len() as u64, expire_at_ms, &read)?;
         self.form |= self.limits.form(self.kind, self.count(), member, value);
         Ok(is_new)
     }
 
     /// Adds a value of any size, which `read` reads.
-    pub(crate) fn put_read(&mut self, member: &[u8], len: u64, read: ReadPart<'_>) -> Result<bool> {
+    pub(crate) fn put_read(&mut self, member: &[u8], len: u64, time: Option<u64>, read: ReadPart<'_>) -> Result<bool> {
+        assert!(time.is_none_or(|time| self.kind == Kind::Hash && time <= FIELD_TIME_MAX));
         if let BuildState::Packed(items) = &mut self.state {
-            if len <= INLINE_MAX as u64 && items.len_with(member, len as usize) + self.stored_key.len() <= INLINE_MAX {
+            let most = |items: &PackedItems| match time {
+                Some(_) => items.len_with_time(member, len as usize),
+                None => items.len_with(member, len as usize),
+            };
+            if len <= INLINE_MAX as u64 && most(items) + self.stored_key.len() <= INLINE_MAX {
                 let mut value = Vec::with_capacity(len as usize);
                 read(0..len, &mut value)?;
-                return items.put(member, &value);
+                return items.put_until(member, &value, time);
             }
             self.unpack()?;
         }
-        let BuildState::Elements { version, count } = &mut self.state else { unreachable!("unpacked above") };
-        let is_new = put_element(self.keyspace, version.version(), self.kind, member, len, read)?;
-        *count += u64::from(is_new);
-        Ok(is_new)
+        let BuildState::Elements { version, count, timed } = &mut self.state else { unreachable!("unpacked above") };
+        let put = put_element(self.keyspace, version.version(), self.kind, member, (len, time), read)?;
+        *count += u64::from(put.is_new);
+        *timed = *timed + u64::from(time.is_some()) - u64::from(put.was_timed);
+        Ok(put.is_new)
     }
 
     /// Returns the score of a member that was added to a sorted set.
@@ -125,9 +151,15 @@ impl Build<'_> {
 
     /// Builds the levels of a sorted set. Returns the fields of the kind for the collection's record.
     pub(crate) fn finish(&self) -> Result<Vec<u8>> {
-        let (Kind::ZSet, BuildState::Elements { version, count }) = (self.kind, &self.state) else {
+        let BuildState::Elements { version, count, timed } = &self.state else { return Ok(Vec::new()) };
+        if *timed > 0 {
+            let least = field_times::first_time(&self.keyspace.store, version.version())?;
+            let least = least.ok_or_else(|| Error::corrupt("a field has an expiry time, but no element by time"))?;
+            return Ok(FieldTimes::bytes(Some(FieldTimes { timed: *timed, least })));
+        }
+        if self.kind != Kind::ZSet {
             return Ok(Vec::new());
-        };
+        }
         let (records, sizes) = (&self.keyspace.store.records, self.keyspace.level_sizes);
         if *count <= sizes.elements {
             return Ok(vec![0]);
@@ -155,16 +187,18 @@ impl Build<'_> {
             Ok(())
         })
         .inspect_err(|_| keyspace.wake())?;
-        let (mut rest, mut count) = (items.bytes(), 0);
+        let (mut rest, mut count, mut timed) = (items.bytes(), 0, 0);
         while !rest.is_empty() {
-            let (member, value) = crate::keyspace::packed::take(self.kind, &mut rest)?;
+            let Item { member, value, time } = items.layout().take(&mut rest)?;
             let read = |range: Range<u64>, out: &mut Vec<u8>| {
                 out.extend_from_slice(&value[range.start as usize..range.end as usize]);
                 Ok(())
             };
-            count += u64::from(put_element(keyspace, version.version(), self.kind, member, value.len() as u64, &read)?);
+            let len = value.len() as u64;
+            count += u64::from(put_element(keyspace, version.version(), self.kind, member, (len, time), &read)?.is_new);
+            timed += u64::from(time.is_some());
         }
-        self.state = BuildState::Elements { version, count };
+        self.state = BuildState::Elements { version, count, timed };
         Ok(())
     }
 }
@@ -178,15 +212,23 @@ impl Drop for Build<'_> {
     }
 }
 
-/// Writes a field or a member under a version id that no key refers to. Returns true if it is new.
+/// Facts about an element that was put.
+#[derive(Default)]
+struct ElementPut {
+    is_new: bool,
+    /// There was a field with an expiry time.
+    was_timed: bool,
+}
+
+/// Writes a field or a member, with the length of its value and the field's expiry time, under a version id that no key refers to.
 fn put_element(
     keyspace: &Keyspace,
     version: u64,
     kind: Kind,
     member: &[u8],
-    len: u64,
+    (len, time): (u64, Option<u64>),
     read: ReadPart<'_>,
-) -> Result<bool> {
+) -> Result<ElementPut> {
     let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
     let tree_key = key::member(version, element_kind(kind), hash, member);
     let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
@@ -195,19 +237,31 @@ fn put_element(
         read(0..len, &mut value)?;
         let score = score::of_value(&value)?;
         if stored.is_empty() {
-            return put_scored(keyspace, (version, member, hash), &tree_key, &value, score);
+            let is_new = put_scored(keyspace, (version, member, hash), &tree_key, &value, score)?;
+            return Ok(ElementPut { is_new, was_timed: false });
         }
         let old = keyspace.stored_score(&tree_key)?;
         put_score(keyspace, (version, member, hash), old, score)?;
     }
     let (mut old, may_have_segments) = (Vec::new(), kind == Kind::Hash || !stored.is_empty());
-    if may_have_segments
-        && keyspace.store.records.get(tree_key.as_slice(), &mut old)?.present
-        && let Some(orphan) = Meta::parse(&old)?.body.version()
-    {
-        keyspace.store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;
+    let store = &keyspace.store;
+    let mut was_timed = false;
+    if may_have_segments && store.records.get(tree_key.as_slice(), &mut old)?.present {
+        let old = Meta::parse(&old)?;
+        if let Some(orphan) = old.body.version() {
+            store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;
+        }
+        if let Some(old_time) = old.head.expire {
+            was_timed = true;
+            let by_time = key::due_field(version, old_time, tree_key.as_slice());
+            store.records.modify(&by_time, None, |_, change| change.delete())?;
+        }
     }
-    put_new_element(&keyspace.store, &tree_key, stored, len, read)
+    if let Some(time) = time {
+        put_unnamed(store, &key::due_field(version, time, tree_key.as_slice()), RecordPut::new(0, Expire::None, 0))?;
+    }
+    let is_new = put_new_element_until(store, &tree_key, (stored, time), len, read)?;
+    Ok(ElementPut { is_new, was_timed })
 }
 
 /// Writes an element under a version id that no key refers to: `stored`, followed by `len` bytes that `read` reads. Returns true if it is new.
@@ -220,9 +274,20 @@ pub(crate) fn put_new_element(
     len: u64,
     read: ReadPart<'_>,
 ) -> Result<bool> {
+    put_new_element_until(store, tree_key, (stored, None), len, read)
+}
+
+/// Does the same for a field that expires.
+fn put_new_element_until(
+    store: &Store,
+    tree_key: &TreeKey,
+    (stored, time): (&[u8], Option<u64>),
+    len: u64,
+    read: ReadPart<'_>,
+) -> Result<bool> {
     let payload_len = stored.len() as u64 + len;
     let read = |range: Range<u64>, out: &mut Vec<u8>| read_behind(stored, range, out, read);
-    let mut put = RecordPut::new(0, Expire::None, stored.len());
+    let mut put = RecordPut::new(0, time.map_or(Expire::None, Expire::At), stored.len());
     store.pager.admit()?;
     if payload_len > EXTENT_MAX as u64 {
         let segments = Segments::write(store, payload_len, read)?;

@@ -7,8 +7,13 @@
 //! ```
 //! An entry is added before the record that needs it and removed after the record has changed (EN-55). Entries are not part of a transaction: after a crash or
 //! a rollback there may be one too many, never one too few. A stale entry is recognised when its time comes, because the record has another time.
+//!
+//! A hash of which fields expire has an entry of its own for the least of their times (EN-83), in which the byte of the tree key that says the length of the
+//! key has the bit `OF_FIELDS`. It is counted by nobody.
 
 use crate::error::Result;
+use crate::keyspace::field_times;
+use crate::keyspace::key::SPACE_BYTES;
 use crate::keyspace::record::Meta;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::{expiry, key};
@@ -17,6 +22,34 @@ use crate::store::wal::Counted;
 
 pub(crate) fn entry(time: u64, tree_key: &[u8]) -> Vec<u8> {
     [&time.to_be_bytes(), tree_key].concat()
+}
+
+/// Bit of the byte behind the keyspace number: the entry is for fields of a hash.
+const OF_FIELDS: u8 = 2;
+
+/// Returns the entry for the least expiry time of a hash's fields.
+pub(crate) fn entry_of_fields(time: u64, tree_key: &[u8]) -> Vec<u8> {
+    let mut entry = entry(time, tree_key);
+    entry[8 + SPACE_BYTES] |= OF_FIELDS;
+    entry
+}
+
+/// Returns the tree key of the meta record that an entry names, and whether the entry is for its fields.
+pub(crate) fn named_record(of_entry: &[u8]) -> (Vec<u8>, bool) {
+    let mut tree_key = of_entry.to_vec();
+    let is_of_fields = tree_key.get(SPACE_BYTES).is_some_and(|kind| kind & OF_FIELDS != 0);
+    if is_of_fields {
+        tree_key[SPACE_BYTES] &= !OF_FIELDS;
+    }
+    (tree_key, is_of_fields)
+}
+
+/// Returns the keyspace in which an entry counts; `None` if it is for fields.
+fn counted_space(of_entry: &[u8]) -> Result<Option<u32>> {
+    match named_record(of_entry) {
+        (_, true) => Ok(None),
+        (tree_key, false) => key::meta_of(&tree_key),
+    }
 }
 
 pub(crate) fn parse_entry(entry: &[u8]) -> Option<(u64, &[u8])> {
@@ -36,7 +69,7 @@ impl Keyspace {
             }
         })?;
         if let (true, Some((time, tree_key))) = (done.lsn != 0, parse_entry(entry)) {
-            if let Some(space) = key::meta_of(tree_key)? {
+            if let Some(space) = counted_space(tree_key)? {
                 self.counts.add(db, space, ONE, done.lsn);
             }
             self.background.due(time);
@@ -46,7 +79,7 @@ impl Keyspace {
 
     /// Counts an entry again that was added under a map of databases that was rolled back.
     pub(crate) fn recount_expiry(&self, entry: &[u8]) {
-        let space = parse_entry(entry).and_then(|(_, tree_key)| key::meta_of(tree_key).ok().flatten());
+        let space = parse_entry(entry).and_then(|(_, tree_key)| counted_space(tree_key).ok().flatten());
         if let Some(space) = space
             && let Some(db) = self.databases.database_of(space)
         {
@@ -62,12 +95,16 @@ impl Keyspace {
             }
         })?;
         if let (true, Some((_, tree_key))) = (done.lsn != 0, parse_entry(entry))
-            && let Some(space) = key::meta_of(tree_key)?
+            && let Some(space) = counted_space(tree_key)?
             && let Some(db) = self.databases.database_of(space)
         {
             self.counts.add(db, space, MINUS_ONE, done.lsn);
         }
         Ok(())
+    }
+
+    pub(crate) fn has_entry_of_fields(&self, time: u64, tree_key: &[u8]) -> Result<bool> {
+        Ok(self.store.expiry.get(&expiry::entry_of_fields(time, tree_key), &mut Vec::new())?.present)
     }
 
     pub(crate) fn has_expiry_entry(&self, time: u64, tree_key: &[u8]) -> Result<bool> {
@@ -81,11 +118,13 @@ impl Keyspace {
     }
 }
 
-/// Returns the expiry time of the record, if there is a record and it has one.
-pub(crate) fn expire_of(store: &Store, tree_key: &[u8]) -> Result<Option<u64>> {
+/// Returns the time of the record that an entry names: the key's expiry time, or the least one of its fields. `None` if there is none.
+pub(crate) fn expire_of(store: &Store, of_entry: &[u8]) -> Result<Option<u64>> {
+    let (tree_key, is_of_fields) = named_record(of_entry);
     let mut bytes = Vec::new();
-    if !store.records.get(tree_key, &mut bytes)?.present {
+    if !store.records.get(&tree_key, &mut bytes)?.present {
         return Ok(None);
     }
-    Ok(Meta::parse(&bytes)?.head.expire)
+    let meta = Meta::parse(&bytes)?;
+    if is_of_fields { field_times::least(&meta) } else { Ok(meta.head.expire) }
 }

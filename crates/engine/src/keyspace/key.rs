@@ -45,6 +45,8 @@ pub(crate) const SCORE: u8 = 21;
 pub(crate) const LEVEL: u8 = 23;
 /// Element kind: chunk of a stream.
 pub(crate) const STREAM_CHUNK: u8 = 22;
+/// Element kind: field of a hash by its expiry time.
+pub(crate) const DUE_FIELD: u8 = 24;
 /// Element kind: group of a stream.
 pub(crate) const GROUP: u8 = 25;
 /// Element kind: pending entries of a group.
@@ -64,7 +66,7 @@ pub(crate) const ELEMENT_PREFIX: usize = SPACE_BYTES + 8 + 1;
 pub(crate) const HASH_BYTES: usize = 6;
 /// Number of different hashes.
 pub(crate) const HASHES: u64 = 1 << 48;
-const _: () = assert!(ELEMENT_PREFIX + HASH_BYTES + 1 + SHORT_MEMBER_MAX <= btree::Tree::KEY_MAX);
+const _: () = assert!(ELEMENT_PREFIX + 8 + HASH_BYTES + 1 + SHORT_MEMBER_MAX <= btree::Tree::KEY_MAX);
 const _: () = assert!(
     ELEMENT_PREFIX + 1 + 8 + SHORT_MEMBER_MAX + 32 < btree::Tree::KEY_MAX,
     "a bucket's bound is a score's sub key"
@@ -231,6 +233,32 @@ pub(crate) fn member(version: u64, kind: u8, hash: u64, member: &[u8]) -> TreeKe
     bytes[from.len()] = 0;
     bytes[from.len() + 1..].copy_from_slice(member);
     key
+}
+
+/// Returns the tree key of a field by its expiry time, from the tree key of the field.
+pub(crate) fn due_field(version: u64, time: u64, field_key: &[u8]) -> Vec<u8> {
+    [&due_bound(version, time)[..], sub_key(field_key)].concat()
+}
+
+/// Returns the first key that a field that expires at this time, or later, could have.
+pub(crate) fn due_bound(version: u64, time: u64) -> [u8; ELEMENT_PREFIX + 8] {
+    let mut key = [0; ELEMENT_PREFIX + 8];
+    key[..SPACE_BYTES].copy_from_slice(&ELEMENTS.to_be_bytes());
+    key[SPACE_BYTES..ELEMENT_PREFIX - 1].copy_from_slice(&version.to_be_bytes());
+    key[ELEMENT_PREFIX - 1] = DUE_FIELD;
+    key[ELEMENT_PREFIX..].copy_from_slice(&time.to_be_bytes());
+    key
+}
+
+/// Returns the expiry time and the tree key of the field that an element by expiry time stands for.
+pub(crate) fn parse_due_field(tree_key: &[u8]) -> Result<(u64, Vec<u8>)> {
+    let parse = || {
+        let (time, member) = sub_key(tree_key).split_first_chunk::<8>()?;
+        let field = [tree_key.get(..ELEMENT_PREFIX - 1)?, &[FIELD], member].concat();
+        parse_member(&field).ok()?;
+        Some((u64::from_be_bytes(*time), field))
+    };
+    parse().ok_or_else(|| Error::corrupt(format!("key of a due field of unknown form: {tree_key:02x?}")))
 }
 
 /// Returns the tree key of a field or member of more than 512 bytes, by its digest.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::keyspace::build::read_behind;
+use crate::keyspace::field_times;
 use crate::keyspace::key::{TreeKey, VALUE_MAX};
 use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
@@ -303,7 +304,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Stores the same value under the same or another key.
-    fn put_again(&mut self, place: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
+    pub(crate) fn put_again(&mut self, place: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
         let mut put = RecordPut::new(meta.head.form, expire, meta.head.key_len as usize);
         put.kind = meta.head.kind;
@@ -370,6 +371,17 @@ impl<'k> KeyTransaction<'k> {
 
     /// Removes a record by its tree key, for the background thread. The transaction must hold its stripe.
     pub(crate) fn remove_record(&mut self, db: u8, key: TreeKey, why: Removal) -> Result<bool> {
+        let place = self.place_of_record(db, key)?;
+        self.remove(&place, why)
+    }
+
+    /// Removes up to `budget` due fields of a hash by its tree key, for the background thread. The transaction must hold its stripe.
+    pub(crate) fn remove_due_fields_of(&mut self, db: u8, key: TreeKey, budget: usize) -> Result<usize> {
+        let place = self.place_of_record(db, key)?;
+        self.remove_due_fields(&place, budget)
+    }
+
+    fn place_of_record(&self, db: u8, key: TreeKey) -> Result<KeyPlace> {
         let space = self.keyspace.databases.space(db);
         let mut place = self.place_of(db, space, key)?;
         if place.key.is_long() && self.keyspace.events.any() {
@@ -378,7 +390,7 @@ impl<'k> KeyTransaction<'k> {
             let name = self.user_key(place.key.suffix(), &Meta::parse(&record)?)?;
             place.long_name = Some(name.into());
         }
-        self.remove(&place, why)
+        Ok(place)
     }
 
     /// Removes a record. Returns true if there was a key that had not expired.
@@ -390,6 +402,10 @@ impl<'k> KeyTransaction<'k> {
         let expired = facts.expire.is_some_and(|expire| self.now > expire);
         if facts.existed && expired {
             self.keyspace.store.metrics.expired.add(1);
+        }
+        if !expired && let Some(old) = &facts.due_hash {
+            // Purge has not begun with the elements, because the transaction is open or holds the stripe.
+            return Ok(!field_times::are_all_due(&self.keyspace.store, &Meta::parse(old)?, self.now)?);
         }
         Ok(facts.existed && !expired)
     }

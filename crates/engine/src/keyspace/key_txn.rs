@@ -12,6 +12,7 @@ use pager::Lsn;
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
+use crate::keyspace::field_times;
 use crate::keyspace::key::{DATABASES, ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database, check_slot};
 use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
@@ -358,7 +359,7 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// Reads the key at a place, unless it has expired.
+    /// Reads the key at a place, unless it has expired or is a hash of which all fields have.
     pub(crate) fn entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
         let mut record = Vec::new();
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
@@ -367,6 +368,9 @@ impl<'k> KeyTransaction<'k> {
         self.durability_lsn =
             self.durability_lsn.max(durability_lsn_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
         let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
+        if field_times::are_all_due(&self.keyspace.store, &meta, self.now)? {
+            return Ok(None);
+        }
         let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
         Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
     }

@@ -19,7 +19,7 @@ use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, R
 use crate::keyspace::segments::{Segments, apply_segment};
 use crate::keyspace::value::NewBody;
 use crate::keyspace::watch_registry::Touch;
-use crate::keyspace::{expiry, key, value};
+use crate::keyspace::{expiry, field_times, key, value};
 use crate::store::purge_queue::{encode_version, version_key};
 use crate::store::wal::Counted;
 use crate::txn::page_changes::PageChanges;
@@ -27,11 +27,15 @@ use crate::txn::page_changes::PageChanges;
 impl<'k> KeyTransaction<'k> {
     pub(crate) fn write(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
         self.before_change()?;
-        if let RecordChange::Put(RecordPut { expire: Expire::At(time), .. }) = target {
-            let entry = expiry::entry(*time, place.key.as_slice());
-            let is_new = self.keyspace.add_expiry(place.db, &entry)?;
-            if self.record_txn.is_some() && is_new {
-                self.stale_if_aborted.push(entry);
+        if let RecordChange::Put(put) = target
+            && place.space != ELEMENTS
+        {
+            let key = place.key.as_slice();
+            if let Expire::At(time) = put.expire {
+                self.add_expiry(place, expiry::entry(time, key))?;
+            }
+            if let Some(time) = field_times::least_of(put.kind, &put.body, put.key_len)? {
+                self.add_expiry(place, expiry::entry_of_fields(time, key))?;
             }
         }
         let mut facts = self.write_record(place, target)?;
@@ -48,6 +52,14 @@ impl<'k> KeyTransaction<'k> {
         }
         self.after_write(place, target, &facts)?;
         Ok(facts)
+    }
+
+    fn add_expiry(&mut self, place: &KeyPlace, entry: Vec<u8>) -> Result<()> {
+        let is_new = self.keyspace.add_expiry(place.db, &entry)?;
+        if self.record_txn.is_some() && is_new {
+            self.stale_if_aborted.push(entry);
+        }
+        Ok(())
     }
 
     fn write_record(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
@@ -94,8 +106,11 @@ impl<'k> KeyTransaction<'k> {
     }
 
     fn after_write(&mut self, place: &KeyPlace, target: &RecordChange<'_>, facts: &Replaced) -> Result<()> {
-        if let Some(old) = facts.stale_time() {
-            let entry = expiry::entry(old, place.key.as_slice());
+        let key = place.key.as_slice();
+        let stale = facts.stale_time().map(|old| expiry::entry(old, key));
+        let stale_of_fields = facts.stale_field_time().map(|old| expiry::entry_of_fields(old, key));
+        // The time of an element has an entry in no tree but its own (`field_times_write`).
+        for entry in stale.into_iter().chain(stale_of_fields).filter(|_| place.space != ELEMENTS) {
             if self.record_txn.is_some() {
                 self.stale_if_committed.push(entry);
             } else {

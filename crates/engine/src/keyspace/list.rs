@@ -10,7 +10,7 @@
 //! as long as the ends take it: together they have at most `ENDS_MAX` bytes.
 
 use crate::error::{Error, Result};
-use crate::keyspace::packed::{push_varint, split, take_item, varint_len};
+use crate::keyspace::packed::{push_varint, split_plain, take_item, varint_len};
 use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta, RAW};
 
 /// Most bytes of both ends together, and of an item in a chunk with others.
@@ -207,7 +207,7 @@ impl ListRecord {
         }
         match meta.body {
             Body::Inline(payload) => {
-                let (count, items) = split(&payload[meta.head.key_len as usize..])?;
+                let (count, items) = split_plain(&payload[meta.head.key_len as usize..])?;
                 Ok(ListRecord { count, head: Items::new(count as usize, items), ..ListRecord::new() })
             }
             Body::Elements { count, version, fields } => {

@@ -3,6 +3,8 @@
 //! A collection is in packed form (`packed`), or its elements are records under a version id, in the order of their members' hashes. The caller has looked up
 //! the key and checked its type.
 //!
+//! A due field of a hash is absent: no walk, no lookup and no draw gives it (`field_times`).
+//!
 //! Hard part: a reader without locks may meet elements that are being removed. All that it reads is discarded then, because the stripe's word has changed
 //! (EN-48); so every loop here is bounded.
 
@@ -11,10 +13,13 @@ use std::ops::{Bound, Range};
 use btree::{Batch, ReadMode, ScanState};
 
 use crate::error::{Error, Result};
+use crate::keyspace::field_times;
 use crate::keyspace::key;
 use crate::keyspace::key::{FIELD, HASHES, MEMBER, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyTransaction};
 use crate::keyspace::packed;
+use crate::keyspace::packed::{Layout, Packed};
+use crate::keyspace::record;
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::streams::chunk::StreamState;
 
@@ -47,7 +52,7 @@ pub struct MemberWalk {
 }
 
 enum WalkSource {
-    Packed { items: Vec<u8>, at: usize },
+    Packed { layout: Layout, items: Vec<u8>, at: usize },
     Elements { state: ScanState, batch: Batch, at: usize },
 }
 
@@ -57,6 +62,8 @@ pub struct MemberItem<'w> {
     pub value: ItemValue<'w>,
     /// The member's hash. `None` in packed form.
     pub hash: Option<u64>,
+    /// The expiry time of a field, in milliseconds since 1970.
+    pub expire_at_ms: Option<u64>,
 }
 
 /// The value of a field, or the eight bytes of a score; nothing for a member of a set.
@@ -70,25 +77,38 @@ pub enum ItemValue<'w> {
 impl MemberWalk {
     /// Returns the next member.
     pub fn next(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<MemberItem<'_>>> {
+        let is_due = |time: Option<u64>| time.is_some_and(|time| txn.now > time);
         match &mut self.source {
-            WalkSource::Packed { items, at } => {
+            WalkSource::Packed { layout, items, at } => loop {
                 let mut rest = &items[*at..];
                 if rest.is_empty() {
                     return Ok(None);
                 }
-                let (member, value) = packed::take(self.kind, &mut rest)?;
+                let item = layout.take(&mut rest)?;
                 *at = items.len() - rest.len();
-                Ok(Some(MemberItem { member, value: ItemValue::Bytes(value), hash: None }))
-            }
+                if !is_due(item.time) {
+                    let (member, value) = (item.member, ItemValue::Bytes(item.value));
+                    return Ok(Some(MemberItem { member, value, hash: None, expire_at_ms: item.time }));
+                }
+            },
             WalkSource::Elements { state, batch, at } => {
-                if *at == batch.len() {
-                    *at = 0;
-                    if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, batch)? {
-                        return Ok(None);
+                let mut time = None;
+                loop {
+                    if *at == batch.len() {
+                        *at = 0;
+                        if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, batch)? {
+                            return Ok(None);
+                        }
+                    }
+                    if self.kind == Kind::Hash {
+                        time = record::time_of_element(batch.get(*at).value);
+                    }
+                    *at += 1;
+                    if !is_due(time) {
+                        break;
                     }
                 }
-                let record = batch.get(*at);
-                *at += 1;
+                let record = batch.get(*at - 1);
                 let parsed = key::parse_member(record.key)?;
                 let member = match parsed.short {
                     Some(member) => member,
@@ -97,7 +117,8 @@ impl MemberWalk {
                         &self.long
                     }
                 };
-                Ok(Some(MemberItem { member, value: ItemValue::Record(record.value), hash: Some(parsed.hash) }))
+                let (value, hash) = (ItemValue::Record(record.value), Some(parsed.hash));
+                Ok(Some(MemberItem { member, value, hash, expire_at_ms: time }))
             }
         }
     }
@@ -107,7 +128,7 @@ impl ItemValue<'_> {
     /// Returns the value as an entry, which `KeyTransaction::value` reads.
     pub fn to_entry(self) -> Result<Entry> {
         match self {
-            ItemValue::Bytes(bytes) => Ok(packed_entry(bytes)),
+            ItemValue::Bytes(bytes) => Ok(packed_entry(bytes, None)),
             ItemValue::Record(record) => element_entry(record.to_vec(), 0),
         }
     }
@@ -124,9 +145,9 @@ impl ItemValue<'_> {
     }
 }
 
-fn packed_entry(value: &[u8]) -> Entry {
+fn packed_entry(value: &[u8], expire_at_ms: Option<u64>) -> Entry {
     let record = [&[0, 0], value].concat();
-    Entry { kind: Kind::String, expire_at_ms: None, len: value.len() as u64, word: 0, record }
+    Entry { kind: Kind::String, expire_at_ms, len: value.len() as u64, word: 0, record }
 }
 
 fn element_entry(record: Vec<u8>, word: u64) -> Result<Entry> {
@@ -136,13 +157,13 @@ fn element_entry(record: Vec<u8>, word: u64) -> Result<Entry> {
 }
 
 impl Entry {
-    /// Returns the number of fields, members or entries.
+    /// Returns the number of fields, members or entries. Those of a hash that are due count (`KeyTransaction::live_count`).
     pub fn count(&self) -> Result<u64> {
         let meta = Meta::parse(&self.record)?;
         match meta.body {
             Body::Elements { count, .. } => Ok(count),
             Body::Inline(payload) if self.kind == Kind::Stream => StreamState::tail_live(packed_part(&meta, payload)),
-            Body::Inline(payload) if self.kind != Kind::String => Ok(packed::split(packed_part(&meta, payload))?.0),
+            Body::Inline(payload) if self.kind != Kind::String => Ok(packed::split(packed_part(&meta, payload))?.count),
             _ => Err(Error::Misuse("count() of a key that is no collection")),
         }
     }
@@ -172,8 +193,25 @@ impl KeyTransaction<'_> {
         self.keyspace.member_hash.of(member)
     }
 
-    /// Returns the value of a field, or a member of a set, without a value.
+    /// Returns the number of fields, members or entries. It takes a time in proportion to the due fields of a hash, which do not count.
+    pub fn live_count(&self, entry: &Entry) -> Result<u64> {
+        let due = field_times::due_count(&self.keyspace.store, &Meta::parse(&entry.record)?, self.now)?;
+        Ok(entry.count()?.saturating_sub(due))
+    }
+
+    /// Returns the least expiry time of a hash's fields, due ones included, in milliseconds since 1970; `None` if none expires.
+    pub fn least_field_time(&self, entry: &Entry) -> Result<Option<u64>> {
+        field_times::least(&Meta::parse(&entry.record)?)
+    }
+
+    /// Returns the value of a field with its expiry time, or a member of a set, without a value.
     pub fn member(&self, entry: &Entry, member: &[u8]) -> Result<Option<Entry>> {
+        let found = self.member_or_due(entry, member)?;
+        Ok(found.filter(|found| found.expire_at_ms.is_none_or(|time| self.now <= time)))
+    }
+
+    /// Does the same for a field that may be due.
+    pub(crate) fn member_or_due(&self, entry: &Entry, member: &[u8]) -> Result<Option<Entry>> {
         let meta = Meta::parse(&entry.record)?;
         match meta.body {
             Body::Elements { version, .. } => {
@@ -183,11 +221,12 @@ impl KeyTransaction<'_> {
                 if found.present { element_entry(record, found.word).map(Some) } else { Ok(None) }
             }
             Body::Inline(payload) => {
-                let (_, mut rest) = packed::split(packed_part(&meta, payload))?;
+                let Packed { is_timed, items: mut rest, .. } = packed::split(packed_part(&meta, payload))?;
+                let layout = Layout { kind: entry.kind, is_timed };
                 while !rest.is_empty() {
-                    let (name, value) = packed::take(entry.kind, &mut rest)?;
-                    if name == member {
-                        return Ok(Some(packed_entry(value)));
+                    let item = layout.take(&mut rest)?;
+                    if item.member == member {
+                        return Ok(Some(packed_entry(item.value, item.time)));
                     }
                 }
                 Ok(None)
@@ -216,7 +255,8 @@ impl KeyTransaction<'_> {
                 WalkSource::Elements { state, batch: Batch::new(), at: 0 }
             }
             Body::Inline(payload) => {
-                WalkSource::Packed { items: packed::split(packed_part(&meta, payload))?.1.to_vec(), at: 0 }
+                let Packed { is_timed, items, .. } = packed::split(packed_part(&meta, payload))?;
+                WalkSource::Packed { layout: Layout { kind: entry.kind, is_timed }, items: items.to_vec(), at: 0 }
             }
             _ => return Err(Error::corrupt("a collection that is neither packed nor has elements")),
         };
@@ -232,10 +272,11 @@ impl KeyTransaction<'_> {
     ///
     /// It chooses one of so many equal intervals of hashes that each has about 32 elements, and accepts it with a probability in proportion to its elements.
     pub fn random_member(&self, entry: &Entry) -> Result<Option<(Vec<u8>, Entry)>> {
-        let count = entry.count()?;
-        if !entry.has_elements() {
+        let (count, live) = (entry.count()?, self.live_count(entry)?);
+        // Where most fields are due, nearly every interval would be drawn in vain.
+        if !entry.has_elements() || live < count / 4 {
             let mut walk = self.members(entry)?;
-            for _ in 0..self.draw(count) {
+            for _ in 0..self.draw(live) {
                 walk.next(self)?;
             }
             return owned(walk.next(self)?);

@@ -4,7 +4,7 @@
 //!   packed      the one record is written again; a change that does not fit converts to elements (`build`)
 //!   elements    each element is a record, and so is the meta record with the count: several of them are one record transaction
 //! ```
-//! A collection whose members have become few and short is packed again, and its elements are left to purge. An empty one is no key.
+//! `field_times_write` changes hashes of which fields expire. A collection whose members have become few and short is packed again, and its elements are left to purge. An empty one is no key.
 
 use crate::error::{Error, Result};
 use crate::keyspace::build::{Build, BuildState};
@@ -13,7 +13,7 @@ use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::members::packed_part;
 use crate::keyspace::packed::{PackLimits, PackedItems};
 use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta, RAW};
-use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced};
 use crate::keyspace::watch_registry::Touch;
 
 /// A collection of elements is packed again if it has at most so many members of at most so many bytes.
@@ -21,8 +21,8 @@ const REPACK_COUNT: u64 = 8;
 const REPACK_BYTES: usize = 400;
 
 impl<'k> KeyTransaction<'k> {
-    /// Adds fields with their values, or members of a set with empty ones, to the collection at a key, which must be absent or of this kind. Returns the number
-    /// of new ones.
+    /// Adds fields with their values, or members of a set with empty ones, to the collection at a key, which must be absent or of this kind. A field that has an
+    /// expiry time loses it. Returns the number of new ones.
     pub fn put_members(
         &mut self,
         db: u8,
@@ -30,6 +30,28 @@ impl<'k> KeyTransaction<'k> {
         kind: Kind,
         items: &[(&[u8], &[u8])],
         limits: PackLimits,
+    ) -> Result<u64> {
+        self.put_members_as(db, (key, kind), items, limits, false)
+    }
+
+    /// Gives a field of a hash another value. It keeps its expiry time. An absent field is added without one. Returns true if it is new.
+    pub fn put_value(
+        &mut self,
+        db: u8,
+        key: &[u8],
+        (field, value): (&[u8], &[u8]),
+        limits: PackLimits,
+    ) -> Result<bool> {
+        Ok(self.put_members_as(db, (key, Kind::Hash), &[(field, value)], limits, true)? > 0)
+    }
+
+    fn put_members_as(
+        &mut self,
+        db: u8,
+        (key, kind): (&[u8], Kind),
+        items: &[(&[u8], &[u8])],
+        limits: PackLimits,
+        keeps_times: bool,
     ) -> Result<u64> {
         let place = self.place(db, key)?;
         self.must_write()?;
@@ -46,16 +68,22 @@ impl<'k> KeyTransaction<'k> {
         let meta = of_kind(&entry, kind)?;
         match meta.body {
             Body::Elements { .. } => {
-                let added = self.put_elements(&place, &entry, items, limits);
+                let added = self.put_elements(&place, &entry, items, limits, keeps_times);
                 added.inspect_err(|error| self.mark_broken(error))
             }
             Body::Inline(payload) => {
-                let packed = PackedItems::parse(kind, packed_part(&meta, payload))?;
+                let mut packed = PackedItems::parse(kind, packed_part(&meta, payload))?;
+                self.remove_due_items(&place, &mut packed)?;
+                let times = if keeps_times {
+                    items.iter().map(|(field, _)| Ok(packed.time(field)?.flatten())).collect::<Result<Vec<_>>>()?
+                } else {
+                    Vec::new()
+                };
                 let mut build = self.build(db, key, kind, limits)?;
                 build.start(meta.head.form, packed);
                 let mut added = 0;
-                for (member, value) in items {
-                    added += u64::from(build.put(member, value)?);
+                for (nth, (member, value)) in items.iter().enumerate() {
+                    added += u64::from(build.put_until(member, value, times.get(nth).copied().flatten())?);
                 }
                 // A set that has all the members stays as it is.
                 if added > 0 || kind == Kind::Hash {
@@ -90,15 +118,14 @@ impl<'k> KeyTransaction<'k> {
         let stored_len = build.stored_key().len();
         let mut put = RecordPut::new(build.form, expire, stored_len);
         put.kind = build.kind;
+        let mut payload = build.stored_key().to_vec();
         match &build.state {
             BuildState::Packed(items) => {
-                let mut payload = Vec::with_capacity(stored_len + items.len());
-                payload.extend_from_slice(build.stored_key());
                 items.encode(build.form, &mut payload)?;
                 put.body = Body::Inline(&payload);
                 self.write(place, &RecordChange::Put(put)).map(drop)
             }
-            BuildState::Elements { version, count } => {
+            BuildState::Elements { version, count, .. } => {
                 let fields = build.finish()?;
                 put.body = Body::Elements { count: *count, version: version.version(), fields: &fields };
                 self.put_unnamed(place, put, version.version()).map(drop)
@@ -119,9 +146,15 @@ impl<'k> KeyTransaction<'k> {
         entry: &Entry,
         items: &[(&[u8], &[u8])],
         limits: PackLimits,
+        keeps_times: bool,
     ) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
-        let Body::Elements { count, version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let Body::Elements { count, version, fields } = meta.body else {
+            return Err(Error::Misuse("a packed collection"));
+        };
+        if entry.kind == Kind::Hash && !fields.is_empty() {
+            return self.put_fields(place, entry, items, limits, keeps_times);
+        }
         let (mut added, mut form) = (0, meta.head.form);
         if let [(member, value)] = items {
             let is_there = self.member(entry, member)?.is_some();
@@ -159,10 +192,21 @@ impl<'k> KeyTransaction<'k> {
         member: &[u8],
         value: &[u8],
     ) -> Result<bool> {
+        Ok(self.put_element_until(place, (version, kind), (member, value), None)?.existed)
+    }
+
+    /// Writes an element, that of a field with its expiry time.
+    pub(crate) fn put_element_until(
+        &mut self,
+        place: &KeyPlace,
+        (version, kind): (u64, Kind),
+        (member, value): (&[u8], &[u8]),
+        time: Option<u64>,
+    ) -> Result<Replaced> {
         let element = self.element_place(place, version, kind, member)?;
         let stored: &[u8] = if member.len() > SHORT_MEMBER_MAX { member } else { &[] };
-        let put = RecordPut::new(0, Expire::None, stored.len());
-        Ok(self.put_payload(&element, put, stored, value)?.existed)
+        let put = RecordPut::new(0, time.map_or(Expire::None, Expire::At), stored.len());
+        self.put_payload(&element, put, stored, value)
     }
 
     /// Writes the record of a collection of elements with another count, and with the fields of its kind.
@@ -193,7 +237,12 @@ impl<'k> KeyTransaction<'k> {
         let mut items = PackedItems::parse(kind, packed_part(&meta, payload))?;
         let mut removed = 0;
         for member in members {
-            removed += u64::from(items.remove(member)?);
+            // A due field is not there, and leaves with the rest of them.
+            let is_due = items.time(member)?.flatten().is_some_and(|time| self.now > time);
+            removed += u64::from(!is_due && items.remove(member)?);
+        }
+        if removed > 0 {
+            self.remove_due_items(&place, &mut items)?;
         }
         if items.count == 0 {
             self.remove_record_at(&place)?;
@@ -220,6 +269,9 @@ impl<'k> KeyTransaction<'k> {
     fn remove_elements(&mut self, place: &KeyPlace, entry: &Entry, members: &[&[u8]]) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
         let Body::Elements { count, version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        if entry.kind == Kind::Hash {
+            return self.remove_fields(place, entry, members);
+        }
         let (mut removed, mut index) = (0, self.score_index(&meta)?);
         for member in members {
             let Some(value) = self.member(entry, member)? else { continue };
@@ -251,7 +303,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Returns the key and the members of a collection that fits into one record again.
-    fn repacked(&self, entry: &Entry, left: u64) -> Result<Option<(Vec<u8>, PackedItems)>> {
+    pub(crate) fn repacked(&self, entry: &Entry, left: u64) -> Result<Option<(Vec<u8>, PackedItems)>> {
         let meta = Meta::parse(&entry.record)?;
         let key_len = meta.head.key_len as usize;
         if left > REPACK_COUNT || key_len + REPACK_BYTES > INLINE_MAX {
@@ -260,11 +312,11 @@ impl<'k> KeyTransaction<'k> {
         let (mut items, mut walk) = (PackedItems::new(entry.kind), self.members(entry)?);
         while let Some(item) = walk.next(self)? {
             let Some(value) =
-                item.value.bytes().filter(|value| items.len_with(item.member, value.len()) <= REPACK_BYTES)
+                item.value.bytes().filter(|value| items.len_with_time(item.member, value.len()) <= REPACK_BYTES)
             else {
                 return Ok(None);
             };
-            items.put(item.member, value)?;
+            items.put_until(item.member, value, item.expire_at_ms)?;
         }
         let mut stored_key = Vec::new();
         self.keyspace.store.read_payload(&meta.key_body(), 0..key_len as u64, &mut stored_key)?;
@@ -280,15 +332,16 @@ impl<'k> KeyTransaction<'k> {
         build.form = meta.head.form & RAW;
         let mut walk = self.members(entry)?;
         while let Some(item) = walk.next(self)? {
+            let time = item.expire_at_ms;
             match item.value.bytes() {
-                Some(value) => drop(build.put_read(item.member, value.len() as u64, &|range, out| {
+                Some(value) => drop(build.put_read(item.member, value.len() as u64, time, &|range, out| {
                     out.extend_from_slice(&value[range.start as usize..range.end as usize]);
                     Ok(())
                 })?),
                 None => {
                     let value = item.value.to_entry()?;
                     let read = |range, out: &mut Vec<u8>| self.value_part(&value, range, out);
-                    build.put_read(item.member, value.len, &read)?;
+                    build.put_read(item.member, value.len, time, &read)?;
                 }
             }
         }

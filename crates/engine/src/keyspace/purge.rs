@@ -10,6 +10,7 @@ use pager::PageId;
 
 use crate::error::{Error, Result};
 use crate::keyspace::background_signal::Progress;
+use crate::keyspace::field_times;
 use crate::keyspace::record::Meta;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::{expiry, key, stripes};
@@ -202,6 +203,9 @@ impl Keyspace {
                 let Ok(meta) = Meta::parse(record.value) else { continue };
                 if let Some(time) = meta.head.expire {
                     self.remove_expiry(&expiry::entry(time, record.key))?;
+                }
+                if let Ok(Some(time)) = field_times::least(&meta) {
+                    self.remove_expiry(&expiry::entry_of_fields(time, record.key))?;
                 }
                 if let Some(version) = meta.body.version() {
                     let value = encode_version(0);

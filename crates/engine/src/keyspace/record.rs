@@ -3,7 +3,7 @@
 //! ```text
 //!   meta      kind | format << 4   flags   [expire u64, ms since 1970]   [key length u32]   body
 //!             flags: 1 EXPIRES  2 LONG_KEY (the payload starts with the whole key)  4 NOT_INT  8 RAW
-//!   element   as the meta record of a string; of a segment, flags are 0; of a member that is too long for a tree key, the payload starts with the member
+//!   element   as the meta record of a string, with the expiry time of a field; of a segment, flags are 0; of a member that is too long for a tree key, the payload starts with the member
 //!   body      0 INLINE    payload
 //!             1 EXTENT    payload length u32 | run count u8 | runs: first page u48, units u8 | crc32c u32 of each unit | tail
 //!             2 SEGMENTS  payload length u64 | version id u64
@@ -42,6 +42,9 @@ const EXPIRES: u8 = 1;
 const LONG_KEY: u8 = 2;
 pub(crate) const NOT_INT: u8 = 4;
 pub(crate) const RAW: u8 = 8;
+
+/// Bytes of the fields of a hash that has elements and a field that expires (`field_times`).
+pub(crate) const HASH_TIMES: usize = 16;
 
 /// The type of a key's value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -131,7 +134,7 @@ pub(crate) enum Body<'a> {
     Elements {
         count: u64,
         version: u64,
-        /// At most `INLINE_MAX` bytes that the kind defines. A hash and a set have none.
+        /// At most `INLINE_MAX` bytes that the kind defines. A set has none, and a hash of which no field expires.
         fields: &'a [u8],
     },
 }
@@ -305,7 +308,8 @@ impl<'a> Meta<'a> {
         let body = Body::parse(tag >> 4, rest)?;
         let fits = match (kind, body) {
             (Kind::String, Body::Elements { .. }) => false,
-            (Kind::Hash | Kind::Set, Body::Elements { fields, .. }) => fields.is_empty(),
+            (Kind::Set, Body::Elements { fields, .. }) => fields.is_empty(),
+            (Kind::Hash, Body::Elements { fields, .. }) => fields.is_empty() || fields.len() == HASH_TIMES,
             (Kind::ZSet, Body::Elements { fields, .. }) => fields.len() == 1,
             (_, Body::Elements { fields, .. }) => fields.len() <= INLINE_MAX,
             (Kind::String, _) | (_, Body::Inline(_)) => body.payload_len() >= u64::from(key_len),
@@ -330,6 +334,13 @@ impl<'a> Meta<'a> {
     pub fn is_expired(&self, now_ms: u64) -> bool {
         self.head.expire.is_some_and(|expire| now_ms > expire)
     }
+}
+
+/// Returns the expiry time of the field whose element this is.
+#[inline]
+pub(crate) fn time_of_element(bytes: &[u8]) -> Option<u64> {
+    let ([_, flags], rest) = bytes.split_first_chunk::<2>()?;
+    if flags & EXPIRES == 0 { None } else { rest.first_chunk::<8>().map(|time| u64::from_le_bytes(*time)) }
 }
 
 /// Returns the header of a segment record.

@@ -4,6 +4,7 @@ use btree::OldRecord;
 use pager::Run;
 
 use crate::error::Result;
+use crate::keyspace::field_times;
 use crate::keyspace::record;
 use crate::keyspace::record::{Body, Head, Kind, Meta};
 use crate::txn::page_changes::PageChanges;
@@ -69,7 +70,7 @@ pub(crate) enum RecordChange<'a> {
 }
 
 /// Facts about the record that was replaced or removed.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Replaced {
     pub existed: bool,
     /// The type of the old value.
@@ -79,12 +80,21 @@ pub(crate) struct Replaced {
     pub orphaned: Option<u64>,
     new_expire: Option<u64>,
     pub needs_txn: bool,
+    /// The least expiry times of the old and the new hash's fields.
+    field_times: (Option<u64>, Option<u64>),
+    /// The record of the old hash, if fields of it were due.
+    pub due_hash: Option<Box<[u8]>>,
 }
 
 impl Replaced {
     /// Returns the old record's expiry time if the new record has another one.
     pub fn stale_time(&self) -> Option<u64> {
         self.expire.filter(|old| Some(*old) != self.new_expire)
+    }
+
+    /// Returns the least expiry time of the old hash's fields if the new one has another.
+    pub fn stale_field_time(&self) -> Option<u64> {
+        self.field_times.0.filter(|old| Some(*old) != self.field_times.1)
     }
 }
 
@@ -101,6 +111,10 @@ pub(crate) fn apply(
     let mut dropped = Vec::new();
     if let Some(meta) = &meta {
         (facts.kind, facts.expire) = (Some(meta.head.kind), meta.head.expire);
+        facts.field_times.0 = field_times::least(meta)?;
+        if facts.field_times.0.is_some_and(|least| now > least) {
+            facts.due_hash = old.as_ref().map(|old| old.value.into());
+        }
         let (keeps_pages, keeps_version) = match target {
             RecordChange::Put(put) => (put.shares_pages, put.body.version() == meta.body.version()),
             RecordChange::Remove(why) => (false, *why == Removal::Renamed),
@@ -127,6 +141,7 @@ pub(crate) fn apply(
                 Expire::At(time) => Some(time),
             };
             let head = Head { kind: put.kind, form: put.form, expire: facts.new_expire, key_len: put.key_len };
+            facts.field_times.1 = field_times::least(&Meta { head, body: put.body })?;
             let is_similar = put.is_similar || put.kind != Kind::String;
             put.body.with_bytes(|one, two| {
                 let head = head.bytes(&put.body);

@@ -14,6 +14,7 @@ use stdx::sync::atomic::Ordering;
 use stdx::sync::thread;
 
 use crate::error::{Error, Result};
+use crate::keyspace::field_times;
 use crate::keyspace::key;
 use crate::keyspace::key::{LONG_KEY_PREFIX, META_LONG, META_SHORT, SPACE_BYTES, TreeKey};
 use crate::keyspace::key_txn::{KeyTransaction, Mode};
@@ -165,7 +166,10 @@ impl KeyTransaction<'_> {
                 let suffix = &record.key[SPACE_BYTES..];
                 let stripe = LockStripes::stripe(db, suffix);
                 let settled = head == Lsn::MAX || self.keyspace.stripes.is_settled(stripe, head);
-                let found = if settled && Meta::parse(record.value)?.head.key_len == 0 {
+                let meta = Meta::parse(record.value)?;
+                // Whether a hash of which fields are due is absent may depend on other records, which belong to the same moment.
+                let has_due = field_times::least(&meta)?.is_some_and(|least| self.now > least);
+                let found = if settled && meta.head.key_len == 0 && !has_due {
                     self.live(suffix, record.value)?
                 } else {
                     self.read_one(db, space, record.key)?
@@ -179,7 +183,7 @@ impl KeyTransaction<'_> {
 
     fn live(&self, suffix: &[u8], value: &[u8]) -> Result<Option<FoundKey>> {
         let meta = Meta::parse(value)?;
-        if meta.is_expired(self.now) {
+        if meta.is_expired(self.now) || field_times::are_all_due(&self.keyspace.store, &meta, self.now)? {
             return Ok(None);
         }
         Ok(Some(FoundKey { key: self.user_key(suffix, &meta)?, kind: meta.head.kind }))

@@ -234,7 +234,7 @@ impl Build<'_> {
 
 /// Calls `f` with each member of a packed sorted set and its score.
 fn each_packed<'a>(packed: &'a [u8], mut f: impl FnMut(f64, &'a [u8])) -> Result<()> {
-    let (_, mut rest) = packed::split(packed)?;
+    let (_, mut rest) = packed::split_plain(packed)?;
     while !rest.is_empty() {
         let (member, value) = packed::take(Kind::ZSet, &mut rest)?;
         f(score::of_value(value)?, member);

@@ -162,7 +162,7 @@ fn find(key_txn: &mut KeyTransaction<'_>, own: Option<&KeyChange>, place: Elemen
 fn committed(key_txn: &mut KeyTransaction<'_>, place: ElementPlace<'_>) -> Result<FoundElement> {
     let Some(entry) = key_txn.peek(place.db, place.key)? else { return Ok(FoundElement::default()) };
     let (kind, expire_at_ms) = (entry.kind, entry.expire_at_ms);
-    let count = if kind == Kind::String { 1 } else { entry.count()? };
+    let count = if kind == Kind::String { 1 } else { key_txn.live_count(&entry)? };
     let collection = Some(Collection { kind, count, expire_at_ms });
     if kind != place.kind || kind == Kind::Stream {
         return Ok(FoundElement { collection, ..FoundElement::default() });

@@ -3,6 +3,7 @@ mod support;
 
 mod collections;
 mod cross_door;
+mod field_times;
 mod full_disk;
 mod key_events;
 mod key_transactions;

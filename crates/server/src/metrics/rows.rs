@@ -472,6 +472,12 @@ pub(super) const LIST: &[Row] = &[
         "Keys removed because they had expired.",
     ),
     row(
+        "beluga_hash_fields_expired_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().expired_fields.get()),
+        "Fields of hashes removed because they had expired.",
+    ),
+    row(
         "beluga_units_committed_total",
         Counter,
         |s, o| o.value(s.engine.metrics().txn_commits.get()),
