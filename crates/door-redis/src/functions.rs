@@ -10,9 +10,9 @@ use engine::KeyTransaction;
 use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, cluster, config, connection, debug, dump, expire, function, generic, geo, hash, hyperloglog,
-    info, introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set, slowlog, sort,
-    sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
+    acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, function, generic, geo, hash,
+    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set,
+    slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -92,6 +92,15 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("setbit", Write(bitmap::setbit)),
     ("hdel", Write(hash::hdel)),
     ("hexists", Read(hash::hexists)),
+    ("hexpire", Write(field_expire::hexpire)),
+    ("hexpireat", Write(field_expire::hexpireat)),
+    ("hexpiretime", Read(field_expire::hexpiretime)),
+    ("hpersist", Write(field_expire::hpersist)),
+    ("hpexpire", Write(field_expire::hpexpire)),
+    ("hpexpireat", Write(field_expire::hpexpireat)),
+    ("hpexpiretime", Read(field_expire::hpexpiretime)),
+    ("hpttl", Read(field_expire::hpttl)),
+    ("httl", Read(field_expire::httl)),
     ("hget", Read(hash::hget)),
     ("hgetall", Read(hash::hgetall)),
     ("hincrby", Write(hash::hincrby)),

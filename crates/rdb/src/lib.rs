@@ -23,6 +23,9 @@ pub use write::{write_length, write_score, write_string, write_time};
 /// The version of RDB that is written: that of Redis 7.0.
 pub const VERSION_WRITTEN: u16 = 10;
 
+/// The version of RDB in which a hash of which fields expire is written: that of Redis 7.4.
+pub const VERSION_OF_TIMES: u16 = 12;
+
 /// The newest version of RDB that is read: that of Redis 7.4.
 pub const VERSION_READ: u16 = 12;
 

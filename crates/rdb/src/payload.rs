@@ -1,14 +1,14 @@
 //! The end of what DUMP replies: a version and a checksum.
 
+use crate::VERSION_READ;
 use crate::source::CRC;
-use crate::{VERSION_READ, VERSION_WRITTEN};
 
 /// Bytes of a payload behind the value.
 pub const PAYLOAD_END: usize = 10;
 
-/// Ends a payload, which so far has a type and a value.
-pub fn end_payload(payload: &mut Vec<u8>) {
-    payload.extend(VERSION_WRITTEN.to_le_bytes());
+/// Ends a payload, which so far has a type and a value that a version of RDB has.
+pub fn end_payload(payload: &mut Vec<u8>, version: u16) {
+    payload.extend(version.to_le_bytes());
     let checksum = CRC.checksum(payload);
     payload.extend(checksum.to_le_bytes());
 }
@@ -28,13 +28,14 @@ pub fn check_payload(payload: &[u8]) -> Option<(u8, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VERSION_WRITTEN;
 
     #[test]
     fn a_payload_of_redis_is_accepted_and_each_damaged_byte_refused() {
         // redis-server 7.0.15: SET k hello, DUMP k.
         let known = b"\x00\x05\x68\x65\x6c\x6c\x6f\x0a\x00\x63\x72\xdf\x76\x65\x34\x20\x0a";
         let mut payload = known[..7].to_vec();
-        end_payload(&mut payload);
+        end_payload(&mut payload, VERSION_WRITTEN);
         assert_eq!(payload, known);
         assert_eq!(check_payload(&payload), Some((0, &b"\x05hello"[..])));
         for at in 0..payload.len() {

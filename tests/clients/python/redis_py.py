@@ -40,6 +40,25 @@ def expiry(client):
     tally.equal("expire nx", (client.expire("u", 100, nx=True), client.expire("u", 200, nx=True)), (True, False))
 
 
+def field_expiry(client):
+    at = 4_000_000_000
+    client.hset("h", mapping={"a": "1", "b": "2", "c": "3"})
+    tally.equal("hexpireat", client.hexpireat("h", at, "a", "none"), [1, -2])
+    tally.equal("hexpireat nx", client.hexpireat("h", at + 1, "a", "b", nx=True), [0, 1])
+    tally.equal("hpexpireat gt", client.hpexpireat("h", at * 1000 + 5, "a", "c", gt=True), [1, 0])
+    tally.equal("hexpiretime", client.hexpiretime("h", "a", "b", "c"), [at + 1, at + 1, -1])
+    tally.equal("hpexpiretime", client.hpexpiretime("h", "a"), [at * 1000 + 5])
+    tally.equal("hexpire", client.hexpire("h", 100, "b"), [1])
+    tally.check("httl", 98 <= client.httl("h", "b")[0] <= 100)
+    tally.check("hpttl", 98_000 <= client.hpttl("h", "b")[0] <= 100_000)
+    tally.equal("hpersist", client.hpersist("h", "b", "c", "none"), [1, -1, -2])
+    tally.equal("hpexpire", client.hpexpire("h", 0, "c"), [2])
+    client.hpexpire("h", 1, "a")
+    while client.hexists("h", "a"):
+        pass
+    tally.equal("a field has expired", client.hgetall("h"), {b"b": b"2"})
+
+
 def transactions(client, other):
     with client.pipeline(transaction=True) as pipe:
         pipe.set("p", 1).incr("p").get("p")
@@ -130,6 +149,7 @@ with Server() as server:
         client.flushall()
         strings(client)
         expiry(client)
+        field_expiry(client)
         transactions(client, other)
         scanning(redis.Redis(port=server.port, protocol=protocol, db=5))
         connection(client)

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use engine::{Build, EncodingLimits, End, Entry, Expire, KeyTransaction, Kind, PackLimits, event_class};
+use engine::{
+    Build, EncodingLimits, End, Entry, Expire, FIELD_TIME_MAX, KeyTransaction, Kind, PackLimits, event_class,
+};
 use rdb::{Event, Intset, Listpack, Source, types};
 use stdx::memory;
 
@@ -64,6 +66,9 @@ fn write_members(
     out: &mut Payload,
 ) -> Result<Dumped, engine::Error> {
     let is_hash = entry.kind == Kind::Hash;
+    if let Some(least) = txn.least_field_time(entry)? {
+        return write_timed_fields(txn, entry, least, out);
+    }
     let mut pack = Listpack::default();
     match (is_hash, is_packed) {
         (true, true) => out.bytes.push(types::HASH_LISTPACK),
@@ -95,6 +100,32 @@ fn write_members(
     }
     if is_packed {
         out.string(&pack.end())?;
+    }
+    Ok(Dumped::Whole)
+}
+
+/// Writes a hash of which fields expire, as Redis 7.4 does where it is a hash table. No earlier Redis reads it, so the payload has the version of 7.4.
+fn write_timed_fields(
+    txn: &mut KeyTransaction<'_>,
+    entry: &Entry,
+    least: u64,
+    out: &mut Payload,
+) -> Result<Dumped, engine::Error> {
+    out.version = rdb::VERSION_OF_TIMES;
+    out.bytes.push(types::HASH_TIMES);
+    rdb::write_time(&mut out.bytes, least);
+    rdb::write_length(&mut out.bytes, txn.live_count(entry)?);
+    let (mut walk, mut value) = (txn.members(entry)?, Vec::new());
+    while let Some(item) = walk.next(txn)? {
+        value.clear();
+        let of = item.value.to_entry()?;
+        txn.value(&of, 0..of.len, &mut value)?;
+        rdb::write_length(&mut out.bytes, item.expire_at_ms.map_or(0, |time| time - least + 1));
+        out.string(item.member)?;
+        out.string(&value)?;
+        if out.is_too_long() {
+            return Ok(Dumped::TooLong);
+        }
     }
     Ok(Dumped::Whole)
 }
@@ -368,19 +399,25 @@ pub(crate) fn build_element<'k>(
     limits: &EncodingLimits,
     begin: impl FnOnce(Kind, PackLimits) -> Result<Build<'k>, engine::Error>,
 ) -> Result<(), NotRestored> {
+    let mut expires_at_ms = None;
     let (kind, limits, member, value): (_, _, _, &[u8]) = match event {
-        Event::Field(field, value, None) => (Kind::Hash, limits.hash(), *field, value),
+        Event::Field(field, value, time) => {
+            expires_at_ms = *time;
+            (Kind::Hash, limits.hash(), *field, value)
+        }
         Event::Member(member) => (Kind::Set, limits.set_of(), *member, &[]),
         Event::Scored(member, score) => (Kind::ZSet, limits.zset(), *member, &score.to_le_bytes()),
-        Event::Field(_, _, Some(_)) => return NotRestored::format("fields that expire are not supported"),
         Event::String(_) | Event::Item(_) | Event::Stream(_) => return NotRestored::format("no part of a collection"),
     };
     let build = match build {
         Some(build) => build,
         none => none.insert(begin(kind, limits)?),
     };
+    if expires_at_ms.is_some_and(|time| time > FIELD_TIME_MAX) {
+        return NotRestored::format("a field's expiry time is beyond 2^48");
+    }
     // A member that stands twice would be one.
-    match build.put(member, value)? {
+    match build.put_until(member, value, expires_at_ms)? {
         true => Ok(()),
         false => NotRestored::format("a collection has a member twice"),
     }

@@ -217,7 +217,7 @@ fn dump_libraries<'c>(codes: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
         out.push(OPCODE_FUNCTION);
         rdb::write_string(&mut out, code);
     }
-    rdb::end_payload(&mut out);
+    rdb::end_payload(&mut out, rdb::VERSION_WRITTEN);
     out
 }
 

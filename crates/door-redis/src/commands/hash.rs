@@ -1,10 +1,10 @@
-//! Commands of hashes.
+//! Commands of hashes. `field_expire` has those for the expiry times of fields.
 
 use engine::{Entry, KeyTransaction, Kind, event_class};
 
 use crate::call::{Call, Result};
 use crate::commands::lookup_as;
-use crate::commands::members::{RandomMembers, remove_members, reply_count, reply_sample, scan_members};
+use crate::commands::members::{RandomMembers, remove_members, reply_sample, scan_members};
 use crate::errors;
 use crate::extended::Extended;
 use crate::number;
@@ -60,6 +60,18 @@ pub fn hsetnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+/// Gives a field another value. It keeps its expiry time.
+fn put_value(
+    txn: &mut KeyTransaction<'_>,
+    call: &Call<'_>,
+    value: &[u8],
+    event: &'static str,
+) -> std::result::Result<(), engine::Error> {
+    txn.put_value(call.db, call.args[1], (call.args[2], value), call.limits.hash())?;
+    txn.notify(call.db, call.args[1], event_class::HASH, event);
+    Ok(())
+}
+
 /// Looks up one field. Returns None after a WRONGTYPE reply.
 fn field(
     txn: &mut KeyTransaction<'_>,
@@ -107,7 +119,11 @@ pub fn hstrlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn hlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_count(txn, call, Kind::Hash)
+    if let Some(found) = lookup_as(txn, call, call.args[1], Kind::Hash)? {
+        let count = found.map_or(Ok(0), |entry| txn.live_count(&entry))?;
+        call.reply.integer(count as i64);
+    }
+    Ok(())
 }
 
 pub fn hdel(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
@@ -128,7 +144,7 @@ pub fn hvals(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 
 fn reply_all(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, fields: bool, values: bool) -> Result {
     let Some(found) = lookup_as(txn, call, call.args[1], Kind::Hash)? else { return Ok(()) };
-    let count = found.as_ref().map_or(Ok(0), Entry::count)? as usize;
+    let count = found.as_ref().map_or(Ok(0), |entry| txn.live_count(entry))? as usize;
     if fields && values {
         call.reply.map(count)
     } else {
@@ -162,7 +178,7 @@ pub fn hincrby(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error(errors::OVERFLOW);
         return Ok(());
     };
-    put(txn, call, &[(call.args[2], sum.to_string().as_bytes())], "hincrby")?;
+    put_value(txn, call, sum.to_string().as_bytes(), "hincrby")?;
     call.reply.integer(sum);
     Ok(())
 }
@@ -192,7 +208,7 @@ pub fn hincrbyfloat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result
     }
     let mut text = Vec::new();
     sum.print(&mut text);
-    put(txn, call, &[(call.args[2], &text)], "hincrbyfloat")?;
+    put_value(txn, call, &text, "hincrbyfloat")?;
     call.reply.bulk(&text);
     Ok(())
 }

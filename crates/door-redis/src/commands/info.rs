@@ -160,6 +160,7 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     }
     text.add("total_error_replies", shared.stats.errors.get());
     text.add("expired_keys", metrics.expired.get());
+    text.add("expired_subkeys", metrics.expired_fields.get());
     text.add("evicted_keys", metrics.evicted());
     text.add("evicted_clients", 0);
     text.add("keyspace_hits", metrics.hits.get());

@@ -92,7 +92,7 @@ pub(crate) fn store_built<'k>(
     Ok(())
 }
 
-/// Serves HLEN, SCARD and ZCARD.
+/// Serves SCARD and ZCARD.
 pub(crate) fn reply_count(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kind: Kind) -> Result {
     if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
         let count = found.map_or(Ok(0), |entry| entry.count())?;
@@ -109,7 +109,7 @@ pub(crate) fn remove_members(
     event: (u32, &'static str),
 ) -> Result {
     if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
-        let before = found.map_or(Ok(0), |entry| entry.count())?;
+        let before = found.map_or(Ok(0), |entry| txn.live_count(&entry))?;
         let removed = txn.remove_members(call.db, call.args[1], kind, &call.args[2..])?;
         notify_removal(txn, call.db, call.args[1], event, (before, removed));
         call.reply.integer(removed as i64);
@@ -173,7 +173,7 @@ pub(crate) fn reply_sample(
         }
         return Ok(());
     };
-    let present = entry.count()?;
+    let present = txn.live_count(entry)?;
     let shown = if count < 0 { count.unsigned_abs() } else { present.min(count as u64) };
     let pairs = values && call.reply.resp3;
     call.reply.array(shown as usize * if values && !pairs { 2 } else { 1 });
@@ -184,7 +184,8 @@ pub(crate) fn reply_sample(
         call.bulk_item(member)?;
         if values { reply_value(txn, call, entry.kind, value) } else { Ok(()) }
     };
-    if count >= 0 && (shown > DRAWN_MAX || shown.saturating_mul(3) > present) {
+    let is_walked = shown > DRAWN_MAX || shown.saturating_mul(3) > present || present < entry.count()? / 4;
+    if count >= 0 && is_walked {
         let mut walk = txn.members(entry)?;
         let (mut wanted, mut left) = (shown, present);
         while let Some(item) = walk.next(txn)? {

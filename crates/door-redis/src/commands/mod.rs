@@ -9,6 +9,7 @@ pub mod connection;
 pub mod debug;
 pub mod dump;
 pub mod expire;
+pub mod field_expire;
 pub mod function;
 pub mod generic;
 pub mod geo;

@@ -3,6 +3,7 @@
 //! `UPDATE=1 REDIS=127.0.0.1:6379 cargo test -p door-redis --test it` records them again from a running Redis, whose database is emptied. Replies are recorded
 //! as received, with a blank for each line end.
 
+mod field_expiry;
 mod messages;
 mod scripts;
 

@@ -99,7 +99,7 @@ fn values_are_written_as_redis_dumps_them() {
         types_seen.insert(number);
         let mut again = vec![number];
         write_again(number, value, &mut again);
-        rdb::end_payload(&mut again);
+        rdb::end_payload(&mut again, rdb::VERSION_WRITTEN);
         assert_eq!(hex(&again), hex(&payload), "{kind}");
     }
     let expected = [

@@ -6,9 +6,16 @@ use stdx::memory;
 const PAYLOAD_MAX: usize = rdb::STRING_MAX as usize;
 
 /// A payload that grows as far as memory has room.
-#[derive(Default)]
 pub(super) struct Payload {
     pub(super) bytes: Vec<u8>,
+    /// The version of RDB that it is in.
+    pub(super) version: u16,
+}
+
+impl Default for Payload {
+    fn default() -> Payload {
+        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN }
+    }
 }
 
 /// How much of a value was written.
@@ -41,7 +48,7 @@ impl Payload {
     }
 
     pub(super) fn end(mut self) -> Vec<u8> {
-        rdb::end_payload(&mut self.bytes);
+        rdb::end_payload(&mut self.bytes, self.version);
         self.bytes
     }
 }
