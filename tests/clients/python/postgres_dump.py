@@ -138,6 +138,42 @@ def compare(ours, theirs, tally):
                 tally.check(f"{form}, {what}, dumped again", again == source.dump(DATABASE), difference(again, source.dump(DATABASE)))
     code, text, errors = ours.run("pg_dumpall", "--globals-only")
     tally.check("pg_dumpall --globals-only", code == 0 and "CREATE ROLE" in text, errors)
+    compare_settings(ours, theirs, tally)
+
+
+SETTINGS = r"""
+create role dumped_ann;
+create role "Dumped""Bob";
+alter role dumped_ann set search_path = app, "Odd ""Schema", public;
+alter role dumped_ann set work_mem = '9MB';
+alter role dumped_ann set my.text = 'it''s = a "b"';
+alter role "Dumped""Bob" set time zone interval '+01:30' hour to minute;
+alter role dumped_ann in database dumped set datestyle = 'german';
+alter database dumped set lock_timeout = '5s';
+alter database dumped set my.text = '';
+"""
+
+
+def compare_settings(ours, theirs, tally):
+    """Settings of roles and databases in the dumps of both, and of one restored into the other."""
+    code, whole = 0, []
+    for side in (ours, theirs):
+        code, _, errors = side.run("psql", "-Xq", "-d", DATABASE, "-v", "ON_ERROR_STOP=1", text=SETTINGS)
+        tally.check(f"the settings are stored at {side.port}", code == 0, errors)
+    stored = lambda text: [line for line in text.splitlines() if line.startswith(("ALTER ROLE dumped", 'ALTER ROLE "Dumped', "ALTER DATABASE")) and " SET " in line]
+    for program, options in (("pg_dumpall", ["--globals-only"]), ("pg_dump", ["--create", "--schema-only", DATABASE])):
+        own, real = (stored(side.run(program, *options)[1]) for side in (ours, theirs))
+        tally.check(f"{program} {options[0]}: settings", own == real and own, difference("\n".join(own), "\n".join(real)))
+        whole += real
+    clear = f"drop database {DATABASE}; drop role dumped_ann; drop role \"Dumped\"\"Bob\";"
+    listed = ours.run("psql", "-Xq", "-d", "postgres", "-c", "\\drds")[1]
+    tally.check("\\drds", listed == theirs.run("psql", "-Xq", "-d", "postgres", "-c", "\\drds")[1], listed)
+    ours.run("psql", "-Xq", "-d", "postgres", text=clear)
+    again = f'create role dumped_ann; create role "Dumped""Bob"; create database {DATABASE};\n' + "\n".join(whole)
+    code, _, errors = ours.run("psql", "-Xq", "-d", "postgres", "-v", "ON_ERROR_STOP=1", text=again)
+    tally.check("settings of theirs restored into ours", code == 0 and ours.run("psql", "-Xq", "-d", "postgres", "-c", "\\drds")[1] == listed, errors)
+    for side in (ours, theirs):
+        side.run("psql", "-Xq", "-d", "postgres", text=clear)
 
 
 def main():

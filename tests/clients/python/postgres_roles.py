@@ -56,6 +56,8 @@ class Side:
                 raise RuntimeError(conn.error_message.decode())
             conn.notice_handler = lambda result: self.notices.append(self.told(result))
             self.sessions[role] = conn
+            # Stored settings may have given the session another role.
+            self.ask(role, "set role none")
             if role not in (None, "postgres"):
                 self.ask(role, f"set session authorization {role}")
         return self.sessions[role]
@@ -88,6 +90,7 @@ class Side:
         """Leaves neither the database nor the roles of an earlier round."""
         self.leave()
         self.ask(None, f"drop database if exists {DATABASE}")
+        self.ask(None, "alter role all reset all")
         for role in ROLES:
             self.ask(None, f"drop role if exists {role}")
 
@@ -202,7 +205,24 @@ class Drawer:
             "drop schema if exists extra",
             f"set role {rng.choice([*ROLES, 'none'])}",
             "reset role",
+            self.setting(),
         ])
+
+    def setting(self):
+        """Returns a statement that changes the settings of new sessions."""
+        rng = self.rng
+        of = rng.choice([f"role {self.role()}", f"role {self.role()}", f"role {self.role()} in database {DATABASE}", f"database {DATABASE}", f"role all in database {DATABASE}", "role all"])
+        name = rng.choice(["work_mem", "Lock_Timeout", "extra_float_digits", "search_path", "datestyle", "timezone", "my.one", "my.two", "role", "nope", "port"])
+        values = {
+            "work_mem": ["'2MB'", "64", "'many'"], "Lock_Timeout": ["5", "'1min'", "-1"], "extra_float_digits": ["2", "9"], "search_path": ["s, public", "'$user', \"B c\"", "'a,,b'"],
+            "datestyle": ["german", "'sql, dmy'", "'iso, sql'"], "timezone": ["'UTC'", "5", "'no/where'", "interval '-01:30' hour to minute"], "role": [self.role(), "none", "nobody"],
+        }
+        if rng.random() < 0.3:
+            return f"alter {of} reset {rng.choice([name, 'all'])}"
+        # The two servers' own values of work_mem differ.
+        if name != "work_mem" and rng.random() < 0.1:
+            return f"alter {of} set {name} from current"
+        return f"alter {of} set {name} {rng.choice(['=', 'to'])} {rng.choice([*values.get(name, ['1', 'word']), 'default'])}"
 
     def draw(self):
         """Returns a role and its statement."""
@@ -212,6 +232,8 @@ class Drawer:
             return self.rng.choice([role, "postgres"]), self.grant()
         if kind < 0.33:
             return self.rng.choice([role, "postgres"]), self.membership()
+        if kind < 0.38:
+            return self.rng.choice([role, "postgres"]), self.setting()
         if kind < 0.5:
             return role, self.definition()
         return role, self.statement()
@@ -237,6 +259,8 @@ SHOWN = [
     f"select datname, pg_get_userbyid(datdba), datacl::text from pg_database where datname = '{DATABASE}'",
     "select roleid::regrole::text, member::regrole::text, grantor::regrole::text, admin_option, inherit_option, set_option from pg_auth_members where member::regrole::text like 'r\\_%'",
     "select rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin from pg_roles where rolname like 'r\\_%'",
+    f"select coalesce(datname, '-'), coalesce(rolname, '-'), setconfig from pg_db_role_setting left join pg_database d on d.oid = setdatabase left join pg_roles r on r.oid = setrole where coalesce(datname, '{DATABASE}') = '{DATABASE}'",
+    "select rolname, rolconfig from pg_roles where rolname like 'r\\_%'",
     "select grantor::text, grantee::text, table_schema::text, table_name::text, privilege_type::text, is_grantable::text from information_schema.role_table_grants where table_schema in ('public', 's')",
 ]
 
@@ -250,6 +274,21 @@ def equal_or_open(one, other):
     if one == other:
         return True
     return one[0][:3] == other[0][:3] and one[0][0] == "error" and one[0][1] in OPEN_DETAILS and one[1] == other[1]
+
+
+# Settings that the suite's statements store.
+APPLIED = "select name, setting, source, reset_val from pg_settings where name in ('work_mem', 'lock_timeout', 'extra_float_digits', 'search_path', 'DateStyle', 'TimeZone') and source not in ('default', 'configuration file')"
+
+
+def login(side):
+    """Returns the values and origins of settings in a new session, and its current role."""
+    conn = pq.PGconn.connect(f"host=127.0.0.1 port={side.port} user=postgres dbname={DATABASE} sslmode=disable".encode())
+    assert conn.status == pq.ConnStatus.OK, conn.error_message.decode()
+    asked = [APPLIED, "select current_setting('my.one', true), current_setting('my.two', true), current_user"]
+    answers = [conn.exec_(text.encode()) for text in asked]
+    rows = [sorted(tuple(result.get_value(row, at) for at in range(result.nfields)) for row in range(result.ntuples)) for result in answers]
+    conn.finish()
+    return rows
 
 
 def play_round(ours, theirs, rng):
@@ -273,6 +312,14 @@ def play_round(ours, theirs, rng):
             if own != real:
                 tally.check("the same catalogs", False, f"{role}: {text}\n  ours   {own}\n  theirs {real}\n  after\n    " + "\n    ".join(played[-40:]))
                 return False
+    role = rng.choice(["postgres", *ROLES])
+    for side in (ours, theirs):
+        # The real server asks nobody for a password; ours only lets postgres in without one.
+        side.ask(None, f"alter role postgres in database {DATABASE} set role = {role}")
+    own, real = login(ours), login(theirs)
+    if own != real:
+        tally.check("the same settings of a login", False, f"{role}\n  ours   {own}\n  theirs {real}\n  after\n    " + "\n    ".join(played[-40:]))
+        return False
     return True
 
 

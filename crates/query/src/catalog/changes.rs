@@ -14,6 +14,7 @@ use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::Objects;
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
+use crate::catalog::session_default::{self, SessionDefaultsChanges};
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::table::Table;
 use crate::catalog::user_type::UserType;
@@ -35,6 +36,7 @@ pub struct Changes {
     pub(super) sequences: BTreeMap<Name, Option<Arc<Sequence>>>,
     pub(super) types: BTreeMap<Name, Option<Arc<UserType>>>,
     pub(super) access: AccessChanges,
+    pub(super) session_defaults: SessionDefaultsChanges,
     pub(super) accounts: Arc<PendingAccounts>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
@@ -43,7 +45,7 @@ pub struct Changes {
 impl Changes {
     pub fn is_empty(&self) -> bool {
         let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
-        let has_rights = !self.access.is_empty() || !self.accounts.is_empty();
+        let has_rights = !self.access.is_empty() || !self.accounts.is_empty() || !self.session_defaults.is_empty();
         self.schemas.is_empty() && self.types.is_empty() && !has_rights && !has_relations
     }
 
@@ -75,6 +77,7 @@ impl Changes {
         lay(&mut over, &self.types, |schema| &mut schema.types);
         over.types_version += u64::from(!self.types.is_empty());
         self.access.lay_over(&mut over.access);
+        session_default::lay_over(&self.session_defaults, &mut over.session_defaults);
         over.accounts = self.accounts.clone();
         if !self.tables.is_empty() {
             over.children = Arc::new(over.children_by_parent());

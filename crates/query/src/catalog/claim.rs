@@ -9,6 +9,7 @@
 //!   'L' 0 'a' name        exclusive: an account is created, changed or dropped
 //!   'L' 0 'i' number      shared: a record refers to a role; exclusive: it is dropped
 //!   'L' 0 'r' key         exclusive: an access record is changed
+//!   'L' 0 'd' key         exclusive: the settings of new sessions are changed
 //!   'v' id, 'q' id        exclusive: a view or sequence is changed or dropped
 //!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed
 //! ```
@@ -60,6 +61,17 @@ impl Writing<'_> {
             }
             None if !is_own => Err(Fault::UnknownDatabase(schema.into())),
             _ => Ok(()),
+        }
+    }
+
+    /// Locks a schema to the end of the transaction against being dropped, before a record refers to it. Fails if it is
+    /// gone.
+    pub fn hold_schema(&mut self, name: &str) -> Result<()> {
+        self.lock(&name_key(name, ""), Strength::Shared)?;
+        let is_own = self.pending.changes.schemas.get(name).map(Option::is_some);
+        match is_own.unwrap_or_else(|| self.catalog.published().schemas.contains_key(name)) {
+            true => Ok(()),
+            false => Err(Fault::UnknownDatabase(name.into())),
         }
     }
 

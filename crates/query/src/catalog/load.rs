@@ -14,6 +14,7 @@ use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::record::{PERSISTED, decode_table, put, put_table_record, schema_key};
 use crate::catalog::schema::{Schema, decode_schema, encode_schema};
 use crate::catalog::sequence::decode_sequence;
+use crate::catalog::session_default::{self, DefaultsKey, SESSION_DEFAULTS};
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::statistics_record::decode_statistics;
 use crate::catalog::table::{Index, Table};
@@ -34,6 +35,7 @@ struct Records {
     statistics: BTreeMap<ObjectId, Vec<u8>>,
     unchecked: BTreeSet<ObjectId>,
     access: BTreeMap<AccessKey, Vec<u8>>,
+    session_defaults: BTreeMap<DefaultsKey, Vec<u8>>,
     left: Left,
 }
 
@@ -78,9 +80,11 @@ pub(super) fn load(engine: &Arc<Engine>, system: &'static [&'static str]) -> Res
         schema_of(&mut snapshot, &ty.schema)?.types.insert(ty.name.clone(), Arc::new(ty));
     }
     snapshot.access = access::load(&records.access)?;
-    // QU-60: numbers that access records know are given to no new object.
+    snapshot.session_defaults = Arc::new(session_default::load(&records.session_defaults)?);
+    // QU-60: numbers that these records know are given to no new object.
     let known = records.access.keys().filter(|key| matches!(key.kind, AccessKind::Object | AccessKind::Database));
-    let mut next_id = known.map(|key| key.of).fold(highest, u64::max) + 1;
+    let known = known.map(|key| key.of).chain(records.session_defaults.keys().map(|key| key.database));
+    let mut next_id = known.fold(highest, u64::max) + 1;
     number_earlier(engine, &mut snapshot, &mut next_id)?;
     snapshot.children = Arc::new(snapshot.children_by_parent());
     Ok(Loaded { snapshot, next_id, left: records.left })
@@ -123,6 +127,7 @@ impl Records {
             b'u' => drop(self.unchecked.insert(id()?)),
             b'p' => self.left.push((key.to_vec(), value.to_vec())),
             kind if *kind == ACCESS && access::gather(&mut self.access, key, value) => {}
+            kind if *kind == SESSION_DEFAULTS && session_default::gather(&mut self.session_defaults, key, value) => {}
             b'a' | b'c' => {}
             kind if *kind == PERSISTED => {}
             _ => return Err(unknown()),

@@ -26,6 +26,8 @@ pub mod schema;
 pub mod schema_name;
 pub mod sequence;
 mod sequence_change;
+pub mod session_default;
+mod session_default_change;
 pub mod snapshot;
 pub mod statistics;
 pub mod statistics_record;

@@ -12,6 +12,7 @@
 //!   'c'                          timestamps for clients: numbers below are reserved (`timestamps`)
 //!   'y' id (8) piece (2)         a type that users define, likewise (`user_type`)
 //!   'r' kind of (8) piece (2)    an owner and privileges, likewise (`access`)
+//!   'd' database (8) role (4) piece (2)   settings of new sessions, likewise (`session_default`)
 //!   'u' id (8)                   rows of the table, or of its parents, changed while foreign keys were not checked
 //! ```
 

@@ -12,6 +12,7 @@ use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::{Object, Objects};
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
+use crate::catalog::session_default::SessionDefaults;
 use crate::catalog::table::Table;
 use crate::catalog::temporary_maps;
 use crate::catalog::user_type::UserType;
@@ -30,6 +31,8 @@ pub struct Snapshot {
     pub children: Arc<Children>,
     /// Owners and privileges.
     pub access: AccessRecords,
+    /// The settings of new sessions.
+    pub session_defaults: Arc<SessionDefaults>,
     /// The accounts that the transaction has changed which sees these definitions.
     pub accounts: Arc<PendingAccounts>,
     /// The shared definitions below a session's temporary tables. None if there are none.

@@ -24,6 +24,7 @@ mod rename;
 mod role;
 mod schema;
 mod sequence;
+mod session_default;
 mod source;
 mod truncate;
 mod type_dependents;
@@ -175,6 +176,14 @@ impl Session {
             Statement::AlterRole(alter) => {
                 self.alter_role(alter)?;
                 "ALTER ROLE"
+            }
+            Statement::AlterRoleSet(alter) => {
+                self.alter_role_set(alter)?;
+                "ALTER ROLE"
+            }
+            Statement::AlterDatabaseSet(alter) => {
+                self.alter_database_set(alter)?;
+                "ALTER DATABASE"
             }
             Statement::DropRole(drop) => {
                 self.drop_role(drop)?;

@@ -34,13 +34,19 @@ struct Said {
     admins: Vec<RoleSpec>,
 }
 
+const PREFIX_RESERVED: &str = "Role names starting with \"pg_\" are reserved.";
+
 /// Returns the error of a role that lacks the right.
-fn denied(doing: &str, detail: String) -> PgError {
+pub(super) fn denied(doing: &str, detail: String) -> PgError {
     PgError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied to {doing}")).detail(detail)
 }
 
-fn only(attribute: &str, doing: &str, of: &str) -> String {
+pub(super) fn only(attribute: &str, doing: &str, of: &str) -> String {
     format!("Only roles with the {attribute} attribute may {doing} the {of} attribute.")
+}
+
+pub(super) fn only_administrators(role: &str) -> String {
+    format!("Only roles with the CREATEROLE attribute and the ADMIN option on role \"{role}\" may alter this role.")
 }
 
 impl Session {
@@ -116,15 +122,14 @@ impl Session {
         self.begin_definition("ALTER ROLE")?;
         self.refresh();
         let mut said = self.said(options)?;
-        check_reserved(role)?;
+        check_reserved(role, PREFIX_RESERVED)?;
         let altered = self.role_of(role)?;
         let current = self.current_role()?;
         self.check_alterer(&current, &altered, &said)?;
         let members = std::mem::take(&mut said.members);
         if altered.account.is_none() && altered.oid != oids::POSTGRES {
             let message = format!("role name \"{}\" is reserved", altered.name);
-            let detail = "Role names starting with \"pg_\" are reserved.";
-            return Err(PgError::new(state::RESERVED_NAME, message).detail(detail));
+            return Err(PgError::new(state::RESERVED_NAME, message).detail(PREFIX_RESERVED));
         }
         if altered.oid == oids::POSTGRES {
             if said.is_super == Some(false) {
@@ -191,13 +196,7 @@ impl Session {
             || said.connections_max.is_some()
             || said.valid_until.is_some();
         if !administers && changes_more {
-            return Err(denied(
-                doing,
-                format!(
-                    "Only roles with the CREATEROLE attribute and the ADMIN option on role \"{}\" may alter this role.",
-                    altered.name
-                ),
-            ));
+            return Err(denied(doing, only_administrators(&altered.name)));
         }
         if !administers && said.password.is_some() && altered.oid != current.oid {
             let detail = "To change another role's password, the current user must have the CREATEROLE attribute and the ADMIN option on the role.";
@@ -261,6 +260,7 @@ impl Session {
         for (role, known) in dropped.iter().zip(known) {
             writing.remove_account(&role.name, known);
         }
+        writing.drop_session_defaults(|key| key.role != 0 && dropped.iter().any(|role| role.oid == key.role))?;
         self.finish(writing)?;
         self.look_anew();
         Ok(())
@@ -464,7 +464,7 @@ fn check_role_name(name: &str) -> Result<()> {
     }
     if name.starts_with("pg_") {
         let error = PgError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"));
-        return Err(error.detail("Role names starting with \"pg_\" are reserved."));
+        return Err(error.detail(PREFIX_RESERVED));
     }
     if name.contains('@') {
         return Err(PgError::unsupported(format!(
@@ -474,11 +474,12 @@ fn check_role_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_reserved(spec: &RoleSpec) -> Result<()> {
+/// Fails for a role that PostgreSQL keeps for itself.
+pub(super) fn check_reserved(spec: &RoleSpec, detail: &str) -> Result<()> {
     match &spec.kind {
         RoleSpecKind::Name(name) if name.starts_with("pg_") => {
             let error = PgError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"));
-            Err(error.detail("Role names starting with \"pg_\" are reserved."))
+            Err(error.detail(detail))
         }
         _ => Ok(()),
     }

@@ -33,6 +33,8 @@ pub fn is_guarded(statement: &Statement) -> bool {
         | Statement::AlterTable(_)
         | Statement::AlterSequence(_)
         | Statement::AlterRole(_)
+        | Statement::AlterRoleSet(_)
+        | Statement::AlterDatabaseSet(_)
         | Statement::DropDatabase(_)
         | Statement::DropRole(_)
         | Statement::DropOwned(_)

@@ -59,7 +59,7 @@ use crate::session::portal::Portal;
 use crate::session::statement::Prepared;
 use crate::session::suspension::{BeforeRun, Restart};
 use crate::session::transact::{Block, TransactionBlock};
-use crate::settings::values::Scope;
+use crate::settings::values::{Scope, ValueSource};
 use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::wire;
 
@@ -69,7 +69,7 @@ pub(crate) use crate::session::objects::parts as name_parts;
 pub use crate::session::result_set::{ResultColumns, ResultSet};
 pub(crate) use crate::session::run::no_parameter;
 pub use crate::session::script::Script;
-pub(crate) use crate::session::set::quoted;
+pub(crate) use crate::session::set::{flat, quoted};
 pub use crate::wire::{Field, Login, More, Notice, Parameter};
 pub use query::session::suspension::Ready;
 
@@ -220,7 +220,9 @@ impl Session {
         self.check_login()?;
         for (name, value) in options {
             self.set(&name, Some(&value), Scope::Session)?;
+            self.ctx.facts().settings.attribute(&name, ValueSource::Client);
         }
+        self.apply_session_defaults();
         self.follow_settings();
         self.ctx.facts().settings.begin_session();
         Ok(())

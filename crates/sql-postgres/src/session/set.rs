@@ -1,5 +1,6 @@
 //! SET, RESET, SHOW and SET TRANSACTION.
 
+use query::catalog::session_default::DefaultsKey;
 use syntax::postgres::tree::{SettingValue, TransactionMode, VariableSet, VariableSetStmt, VariableShow};
 
 use crate::batch::Row;
@@ -9,7 +10,7 @@ use crate::session::Session;
 use crate::session::command::text_field;
 use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::transact::isolation_name;
-use crate::settings::values::Scope;
+use crate::settings::values::{Scope, ValueSource};
 use crate::settings::{self, Kind, SETTINGS, find};
 use crate::value::Value;
 
@@ -129,7 +130,49 @@ impl Session {
     }
 
     fn shown(&mut self, name: &str) -> Result<String> {
-        self.ctx.facts().settings.show(name).ok_or_else(|| settings::unknown(name))
+        self.setting(name).ok_or_else(|| settings::unknown(name))
+    }
+
+    /// Returns the value of a setting as SHOW gives it.
+    pub(crate) fn setting(&mut self, name: &str) -> Option<String> {
+        self.ctx.facts().settings.show(name)
+    }
+
+    /// Checks a value that sessions to come are to apply (`stored::check_value`).
+    pub(crate) fn check_setting(&mut self, name: &str, value: &str) -> Result<Option<PgError>> {
+        settings::stored::check_value(&self.ctx.facts().settings, name, value)
+    }
+
+    /// Applies the settings of the role and of the database. One that is refused gives a warning.
+    pub(super) fn apply_session_defaults(&mut self) {
+        let (role, database) = (self.current_identity().session, self.who.database.clone());
+        let database = self.catalog.schemas.get(&database).map_or(0, |schema| schema.id);
+        let levels = [
+            (DefaultsKey { database, role }, ValueSource::DatabaseUser),
+            (DefaultsKey { database: 0, role }, ValueSource::User),
+            (DefaultsKey { database, role: 0 }, ValueSource::Database),
+            (DefaultsKey::default(), ValueSource::Global),
+        ];
+        for (key, source) in levels {
+            let Some(texts) = self.catalog.session_defaults.get(&key).cloned() else { continue };
+            for text in &*texts {
+                let (name, value) = settings::stored::split(text);
+                if let Err(refused) = self.apply_default(name, value, source) {
+                    self.tell("WARNING", refused);
+                }
+            }
+        }
+    }
+
+    fn apply_default(&mut self, name: &str, value: &str, source: ValueSource) -> Result<()> {
+        let facts = self.ctx.facts();
+        let is_settled = find(name).is_some_and(|at| facts.settings.source(at) > source);
+        match &*name.to_ascii_lowercase() {
+            "role" if value != "none" => drop(facts.checked_role(value)?),
+            "session_authorization" => drop(facts.checked_session_role(value)?),
+            _ => return facts.settings.apply(name, value, source),
+        }
+        if is_settled { Ok(()) } else { facts.settings.apply(name, value, source) }
     }
 }
 
@@ -139,7 +182,7 @@ fn canonical_name(name: &str) -> String {
 }
 
 /// Returns the values of SET as one text. Names of a list are quoted where they must be.
-fn flat(name: &str, values: &[SettingValue]) -> Result<String> {
+pub(crate) fn flat(name: &str, values: &[SettingValue]) -> Result<String> {
     let is_list = find(name).is_some_and(|at| SETTINGS[at].kind == Kind::List);
     if values.len() > 1 && !is_list {
         return Err(PgError::new(state::INVALID_PARAMETER_VALUE, format!("SET {name} takes only one argument")));
@@ -164,7 +207,7 @@ fn flat(name: &str, values: &[SettingValue]) -> Result<String> {
                 });
                 let hours = hours.or_else(|| interval.trim().parse().ok());
                 let hours = hours.ok_or_else(settings::check::invalid_interval)?;
-                text.push_str(&hours.to_string());
+                text.push_str(&settings::check::zone_of_hours(hours));
             }
         }
     }
@@ -179,7 +222,8 @@ pub fn quoted(name: &str) -> String {
 /// Sets the current role, or that of the session, if the session may become it. `None` returns to the one at its start.
 pub(super) fn set_role(setting: &str, value: Option<&str>, scope: Scope, facts: &mut SessionState) -> Result<()> {
     let name = match (setting, value) {
-        ("role", None | Some("none")) => "none".to_owned(),
+        ("role", None) => facts.settings.initial(const { settings::place("role") }).to_owned(),
+        ("role", Some("none")) => "none".to_owned(),
         ("role", Some(name)) => facts.checked_role(name)?,
         (_, None) => facts.login.clone(),
         (_, Some(name)) => facts.checked_session_role(name)?,

@@ -33,7 +33,7 @@ use crate::session::Session;
 use crate::session::facts::FactsOf as _;
 use crate::session::notify::ChannelsMark;
 use crate::settings::place;
-use crate::settings::values::{Mark, Scope};
+use crate::settings::values::{Mark, Scope, ValueSource};
 use crate::types::user;
 
 /// The wait for a lock without `lock_timeout`: until the statement is cancelled.
@@ -140,9 +140,10 @@ impl Session {
         facts.transaction_start = start;
         facts.in_transaction = true;
         for (own, default) in CHARACTERISTICS {
-            if facts.settings.at(own) != facts.settings.at(default) {
+            let is_default = facts.settings.at(own) == facts.settings.at(default);
+            if !is_default || facts.settings.source(own) != ValueSource::Override {
                 let value = facts.settings.at(default).into();
-                facts.settings.put(own, value, Scope::Session, false);
+                facts.settings.put(own, (value, ValueSource::Override), Scope::Session, false);
             }
         }
     }
@@ -150,7 +151,7 @@ impl Session {
     fn set_characteristic(&mut self, at: usize, value: Box<str>) {
         let settings = &mut self.ctx.facts().settings;
         if settings.at(at) != &*value {
-            settings.put(at, value, Scope::Session, false);
+            settings.put(at, (value, ValueSource::Session), Scope::Session, false);
         }
     }
 

@@ -125,13 +125,29 @@ pub fn date_style_from(current: &str, text: &str) -> Result<String> {
 /// Returns the zone of a name of the tz database, of a POSIX rule, or of a number of hours east of UTC.
 pub fn time_zone(text: &str) -> Option<PgZone> {
     let trimmed = text.trim();
+    let fixed = |seconds: f64| (seconds.abs() < 168.0 * 3600.0).then(|| PgZone::fixed(seconds.round() as i32));
+    if let Some((_, interval)) = trimmed.split_at_checked(8).filter(|(word, _)| word.eq_ignore_ascii_case("interval")) {
+        return fixed(seconds_of(interval.trim().strip_prefix('\'')?.strip_suffix('\'')?)?);
+    }
     match trimmed.parse::<f64>() {
-        Ok(hours) => {
-            let seconds = (hours * 3600.0).round();
-            (seconds.abs() < 168.0 * 3600.0).then(|| PgZone::fixed(seconds as i32))
-        }
+        Ok(hours) => fixed(hours * 3600.0),
         Err(_) => PgZone::named(trimmed),
     }
+}
+
+/// Returns the value of TimeZone that SET TIME ZONE INTERVAL gives it.
+pub fn zone_of_hours(hours: f64) -> String {
+    let seconds = (hours * 3600.0).round() as i64;
+    let (sign, rest) = (if seconds < 0 { "-" } else { "" }, seconds.unsigned_abs());
+    format!("INTERVAL '{sign}{:02}:{:02}:{:02}'", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// Reads an interval of hours, minutes and seconds.
+fn seconds_of(text: &str) -> Option<f64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
+    let parts = digits.split(':').map(|part| part.parse::<u16>().ok()).collect::<Option<Vec<u16>>>()?;
+    let [hours, minutes, seconds] = parts[..] else { return None };
+    Some(sign * (f64::from(hours) * 3600.0 + f64::from(minutes) * 60.0 + f64::from(seconds)))
 }
 
 /// Splits a list of names at its commas. Names without quotes are folded to lower case; `None` for bad syntax.

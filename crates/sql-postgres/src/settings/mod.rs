@@ -3,6 +3,7 @@
 //! A setting is obeyed, or it is fixed: it describes what is the case, and setting it to anything else is refused. The values of a session follow its transactions (`values`). Keeps PS-4.
 
 pub mod check;
+pub mod stored;
 pub mod table;
 pub mod unserved;
 pub mod values;

@@ -7,11 +7,64 @@ use std::collections::BTreeMap;
 use crate::error::{PgError, Result, state};
 use crate::settings::{Effect, SETTINGS, Setting, check, find, refusal, shown, unknown};
 
+/// The origin of a value, as `pg_settings` names it. A later one overrides those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ValueSource {
+    #[default]
+    Default,
+    /// The server's own settings.
+    ConfigurationFile,
+    /// ALTER ROLE ALL SET.
+    Global,
+    /// ALTER DATABASE SET.
+    Database,
+    /// ALTER ROLE SET.
+    User,
+    /// ALTER ROLE IN DATABASE SET.
+    DatabaseUser,
+    /// The options of the login.
+    Client,
+    /// The server, whatever other origins say.
+    Override,
+    Session,
+}
+
+impl ValueSource {
+    pub fn name(self) -> &'static str {
+        match self {
+            ValueSource::Default => "default",
+            ValueSource::ConfigurationFile => "configuration file",
+            ValueSource::Global => "global",
+            ValueSource::Database => "database",
+            ValueSource::User => "user",
+            ValueSource::DatabaseUser => "database user",
+            ValueSource::Client => "client",
+            ValueSource::Override => "override",
+            ValueSource::Session => "session",
+        }
+    }
+}
+
 /// The value of a setting: that in force, and that which remains after COMMIT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SettingState {
     now: Box<str>,
     kept: Box<str>,
+    now_from: ValueSource,
+    kept_from: ValueSource,
+}
+
+impl SettingState {
+    fn new(value: &str, from: ValueSource) -> SettingState {
+        SettingState { now: value.into(), kept: value.into(), now_from: from, kept_from: from }
+    }
+}
+
+/// A value to which RESET returns.
+#[derive(Clone, Debug)]
+struct Initial {
+    value: Box<str>,
+    from: ValueSource,
 }
 
 /// A setting of the table, or one whose name has a dot.
@@ -37,7 +90,9 @@ pub struct Values {
     known: Vec<SettingState>,
     custom: BTreeMap<Box<str>, SettingState>,
     /// The values at the start of the session, for RESET.
-    initial: Vec<Box<str>>,
+    initial: Vec<Initial>,
+    /// Those of settings whose names have a dot; without one RESET returns to an empty text.
+    custom_initial: BTreeMap<Box<str>, Box<str>>,
     changes: Vec<Change>,
     /// Grows with every change.
     version: u64,
@@ -55,9 +110,12 @@ pub enum Scope {
 
 impl Values {
     pub fn new() -> Values {
-        let initial: Vec<Box<str>> = SETTINGS.iter().map(|setting| setting.default.into()).collect();
-        let known = initial.iter().map(|value| SettingState { now: value.clone(), kept: value.clone() }).collect();
-        Values { known, custom: BTreeMap::new(), initial, changes: Vec::new(), version: 1, unreported: Vec::new() }
+        let from = ValueSource::Default;
+        let initial = SETTINGS.iter().map(|setting| Initial { value: setting.default.into(), from }).collect();
+        let known = SETTINGS.iter().map(|setting| SettingState::new(setting.default, from)).collect();
+        let (custom, custom_initial) = (BTreeMap::new(), BTreeMap::new());
+        let (changes, unreported) = (Vec::new(), Vec::new());
+        Values { known, custom, initial, custom_initial, changes, version: 1, unreported }
     }
 
     pub fn version(&self) -> u64 {
@@ -86,7 +144,12 @@ impl Values {
 
     /// Returns the value to which RESET returns the setting at a place.
     pub fn initial(&self, at: usize) -> &str {
-        &self.initial[at]
+        &self.initial[at].value
+    }
+
+    /// Returns the origin of the value at a place.
+    pub fn source(&self, at: usize) -> ValueSource {
+        self.known[at].now_from
     }
 
     /// Returns a setting as SHOW gives it; `None` for an unknown one.
@@ -107,8 +170,44 @@ impl Values {
             return Err(refused);
         }
         let value = self.canonical(at, text)?;
-        self.put(at, value, scope, is_begun);
+        self.put(at, (value, ValueSource::Session), scope, is_begun);
         Ok(())
+    }
+
+    /// Applies a setting from an origin at the start of a session, unless it has a value from a later one. The value must fit all the same.
+    pub fn apply(&mut self, name: &str, text: &str, from: ValueSource) -> Result<()> {
+        let Some(at) = find(name) else {
+            check_custom_name(name)?;
+            let name: Box<str> = name.to_ascii_lowercase().into();
+            if self.custom.get(&name).is_none_or(|place| place.now_from <= from) {
+                self.custom.insert(name, SettingState::new(text, from));
+            }
+            return Ok(());
+        };
+        if let Some(refused) = refusal(&SETTINGS[at]) {
+            return Err(refused);
+        }
+        let value = self.canonical(at, text)?;
+        if self.known[at].now_from <= from {
+            self.put(at, (value, from), Scope::Session, false);
+        }
+        Ok(())
+    }
+
+    /// Notes the origin of a value that is in force at the start of a session.
+    pub fn attribute(&mut self, name: &str, from: ValueSource) {
+        let place = match find(name) {
+            Some(at) => Some(&mut self.known[at]),
+            None => self.custom.get_mut(&*name.to_ascii_lowercase()),
+        };
+        if let Some(place) = place {
+            (place.now_from, place.kept_from) = (from, from);
+        }
+    }
+
+    /// Fails for a text that the setting at a place does not take.
+    pub fn check(&self, at: usize, text: &str) -> Result<()> {
+        self.canonical(at, text).map(drop)
     }
 
     fn canonical(&self, at: usize, text: &str) -> Result<Box<str>> {
@@ -120,19 +219,22 @@ impl Values {
     }
 
     /// Sets a setting of the table to a canonical value.
-    pub fn put(&mut self, at: usize, value: Box<str>, scope: Scope, is_begun: bool) {
+    pub fn put(&mut self, at: usize, (value, from): (Box<str>, ValueSource), scope: Scope, is_begun: bool) {
         let place = &mut self.known[at];
-        if place.now == value && (scope == Scope::Local || place.kept == value) {
+        let is_same = place.now == value && (scope == Scope::Local || place.kept == value);
+        if is_same && place.now_from == from && (scope == Scope::Local || place.kept_from == from) {
             return;
         }
         if is_begun {
             self.changes.push(Change { which: Which::Known(at), before: Some(place.clone()) });
         }
         if scope == Scope::Session {
-            place.kept = value.clone();
+            (place.kept, place.kept_from) = (value.clone(), from);
         }
-        place.now = value;
-        self.note(at);
+        (place.now, place.now_from) = (value, from);
+        if !is_same {
+            self.note(at);
+        }
     }
 
     fn note(&mut self, at: usize) {
@@ -143,18 +245,7 @@ impl Values {
     }
 
     fn set_custom(&mut self, name: &str, text: &str, scope: Scope, is_begun: bool) -> Result<()> {
-        if !name.contains('.') {
-            return Err(unknown(name));
-        }
-        let is_word = |part: &str| {
-            part.starts_with(|c: char| c.is_alphabetic() || c == '_')
-                && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
-        };
-        if !name.split('.').all(is_word) {
-            let error = PgError::new(state::INVALID_NAME, format!("invalid configuration parameter name \"{name}\""));
-            let detail = "Custom parameter names must be two or more simple identifiers separated by dots.";
-            return Err(error.detail(detail));
-        }
+        check_custom_name(name)?;
         let name: Box<str> = name.to_ascii_lowercase().into();
         let before = self.custom.get(&name).cloned();
         let kept = match scope {
@@ -164,7 +255,8 @@ impl Values {
         if is_begun {
             self.changes.push(Change { which: Which::Custom(name.clone()), before });
         }
-        self.custom.insert(name, SettingState { now: text.into(), kept });
+        self.custom
+            .insert(name, SettingState { now: text.into(), kept, ..SettingState::new("", ValueSource::Session) });
         self.version += 1;
         Ok(())
     }
@@ -175,12 +267,19 @@ impl Values {
             Some(at) => match refusal(&SETTINGS[at]) {
                 Some(refused) => Err(refused),
                 None => {
-                    self.put(at, self.initial[at].clone(), scope, is_begun);
+                    let Initial { value, from } = self.initial[at].clone();
+                    self.put(at, (value, from), scope, is_begun);
                     Ok(())
                 }
             },
-            None if self.custom.contains_key(&*name.to_ascii_lowercase()) => self.set_custom(name, "", scope, is_begun),
-            None => Err(unknown(name)),
+            None => {
+                let lower = name.to_ascii_lowercase();
+                if !self.custom.contains_key(&*lower) {
+                    return Err(unknown(name));
+                }
+                let initial = self.custom_initial.get(&*lower).cloned().unwrap_or_default();
+                self.set_custom(name, &initial, scope, is_begun)
+            }
         }
     }
 
@@ -188,18 +287,21 @@ impl Values {
         for (at, setting) in SETTINGS.iter().enumerate() {
             let is_apart = setting.name.starts_with("transaction_") || setting.is_hidden();
             if setting.effect == Effect::Obeyed && !is_apart {
-                self.put(at, self.initial[at].clone(), Scope::Session, is_begun);
+                let Initial { value, from } = self.initial[at].clone();
+                self.put(at, (value, from), Scope::Session, is_begun);
             }
         }
         let names: Vec<Box<str>> = self.custom.keys().cloned().collect();
         for name in names {
-            let _ = self.set_custom(&name, "", Scope::Session, is_begun);
+            let _ = self.reset(&name, Scope::Session, is_begun);
         }
     }
 
     /// Makes the present values those to which RESET returns, after the options of the login. All reported settings are to be reported.
     pub fn begin_session(&mut self) {
-        self.initial = self.known.iter().map(|place| place.now.clone()).collect();
+        let initial = |place: &SettingState| Initial { value: place.now.clone(), from: place.now_from };
+        self.initial = self.known.iter().map(initial).collect();
+        self.custom_initial = self.custom.iter().map(|(name, place)| (name.clone(), place.now.clone())).collect();
         self.changes.clear();
         self.unreported = (0..SETTINGS.len()).filter(|at| SETTINGS[*at].is_reported).collect();
     }
@@ -207,16 +309,18 @@ impl Values {
     /// Sets what the case is, beyond SET and transactions.
     pub fn describe(&mut self, name: &str, value: &str) {
         let Some(at) = find(name).filter(|at| &*self.known[*at].now != value) else { return };
-        self.known[at] = SettingState { now: value.into(), kept: value.into() };
-        self.initial[at] = value.into();
+        self.known[at] = SettingState::new(value, self.known[at].now_from);
+        self.initial[at].value = value.into();
         self.note(at);
     }
 
     /// Sets what the server is, beyond SET: `max_connections` and the like.
     pub fn describe_server(&mut self, name: &str, value: &str) {
         if let Some(at) = find(name) {
-            self.known[at] = SettingState { now: value.into(), kept: value.into() };
-            self.initial[at] = value.into();
+            let from =
+                if value == SETTINGS[at].default { ValueSource::Default } else { ValueSource::ConfigurationFile };
+            self.known[at] = SettingState::new(value, from);
+            self.initial[at] = Initial { value: value.into(), from };
         }
     }
 
@@ -250,11 +354,14 @@ impl Values {
     pub fn commit(&mut self) {
         for Change { which, .. } in std::mem::take(&mut self.changes) {
             match which {
-                Which::Known(at) if self.known[at].now != self.known[at].kept => {
-                    self.known[at].now = self.known[at].kept.clone();
-                    self.note(at);
+                Which::Known(at) => {
+                    let place = &mut self.known[at];
+                    place.now_from = place.kept_from;
+                    if place.now != place.kept {
+                        place.now = place.kept.clone();
+                        self.note(at);
+                    }
                 }
-                Which::Known(_) => {}
                 Which::Custom(name) => {
                     if let Some(place) = self.custom.get_mut(&name) {
                         place.now = place.kept.clone();
@@ -280,6 +387,22 @@ impl Values {
         let all = SETTINGS.iter().enumerate().filter(|(_, setting)| !setting.is_hidden());
         all.map(|(at, setting)| (setting, shown(setting, &self.known[at].now)))
     }
+}
+
+/// Fails for a name that a client cannot give to a setting of its own.
+pub fn check_custom_name(name: &str) -> Result<()> {
+    if !name.contains('.') {
+        return Err(unknown(name));
+    }
+    let is_word = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
+    };
+    if name.split('.').all(is_word) {
+        return Ok(());
+    }
+    let error = PgError::new(state::INVALID_NAME, format!("invalid configuration parameter name \"{name}\""));
+    Err(error.detail("Custom parameter names must be two or more simple identifiers separated by dots."))
 }
 
 impl Default for Values {

@@ -1,6 +1,6 @@
-//! Roles and rights: statements of several roles with the answers of the real server, as `tests/roles/privileges.txt` has them.
+//! Roles and rights: statements of several roles with the answers of the real server, as the files of `tests/roles` have them (`record.py`).
 //!
-//! A line that begins with `> ` is a role and its statement; what follows is the answer: notices, then the number of columns and the rows, or the tag, or the error with its detail, hint and position.
+//! A line that begins with `> ` is a role and its statement; what follows is the answer: notices, then the number of columns and the rows, or the tag, or the error with its detail, hint and position. `ann@d1` is a login of the role to the database, and so is `ann@d1#2`; `leave` ends a session.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,11 @@ use sql_postgres::session::{Login, Outcome, Session};
 
 use crate::world::{Client, World};
 
-fn client(world: &mut World, role: &str) -> Client {
+fn client(world: &mut World, label: &str) -> Client {
+    let (role, database) = label.split('#').next().and_then(|login| login.split_once('@')).unwrap_or((label, ""));
+    if !database.is_empty() {
+        return Client(login_to(world, role, database).expect("the login succeeds"));
+    }
     let mut client = world.session();
     if role != "postgres" {
         assert_eq!(client.run(&format!("set session authorization {role}")), ["SET"]);
@@ -23,12 +27,17 @@ fn shown(error: &PgError) -> String {
     format!("ERROR {} {} | {detail} | {hint} | {}", error.state, error.message, error.position.unwrap_or(0))
 }
 
+fn notices(client: &mut Client) -> Vec<String> {
+    let notices = client.0.take_notices().into_iter();
+    notices.map(|notice| format!("{} {} {}", notice.severity, notice.error.state, notice.error.message)).collect()
+}
+
 fn answer(client: &mut Client, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
+    // Those of the login.
+    let mut all = notices(client);
     let done = script(client, text, &mut lines);
-    let notices = client.0.take_notices().into_iter();
-    let mut all: Vec<String> =
-        notices.map(|notice| format!("{} {} {}", notice.severity, notice.error.state, notice.error.message)).collect();
+    all.extend(notices(client));
     all.extend(lines);
     all.extend(done.err().iter().map(shown));
     all
@@ -56,7 +65,15 @@ fn script(client: &mut Client, text: &str, lines: &mut Vec<String>) -> Result<()
 
 #[test]
 fn statements_of_several_roles_have_the_outcomes_of_the_real_server() {
-    let recorded = include_str!("../roles/privileges.txt");
+    play(include_str!("../roles/privileges.txt"));
+}
+
+#[test]
+fn settings_of_roles_and_databases_have_the_effects_of_the_real_server() {
+    play(include_str!("../roles/settings.txt"));
+}
+
+fn play(recorded: &str) {
     let mut world = World::new();
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut lines = recorded.lines().peekable();
@@ -70,13 +87,21 @@ fn statements_of_several_roles_have_the_outcomes_of_the_real_server() {
             let made = client(&mut world, role);
             clients.insert(role.to_owned(), made);
         }
+        if text == "leave" {
+            clients.remove(role);
+            continue;
+        }
         let client = clients.get_mut(role).expect("it is there");
         assert_eq!(answer(client, text), expected, "{line}");
     }
 }
 
 fn login(world: &World, role: &str) -> Result<Session, PgError> {
-    let (role, database) = (role.to_owned(), "postgres".to_owned());
+    login_to(world, role, "postgres")
+}
+
+fn login_to(world: &World, role: &str, database: &str) -> Result<Session, PgError> {
+    let (role, database) = (role.to_owned(), database.to_owned());
     Session::new(&world.db, Login { role, database, pid: 900, connection_id: 900, ..Login::default() })
 }
 
@@ -254,4 +279,83 @@ fn a_monitor_has_the_rights_of_the_roles_that_read_statistics() {
     assert_eq!(postgres.run(has), ["t|f"]);
     let members = "select count(*) from pg_auth_members where member = 'pg_monitor'::regrole";
     assert_eq!(postgres.run(members), ["3"]);
+}
+
+const STORED: &str = "select coalesce(rolname, '-'), setdatabase <> 0, setconfig from pg_db_role_setting left join pg_roles r on r.oid = setrole order by 1, 2";
+
+#[test]
+fn settings_of_roles_and_databases_follow_their_transaction_and_survive_a_crash() {
+    let mut world = World::new();
+    let (mut one, mut two) = (world.session(), world.session());
+    one.lines("create role ann login\ncreate role bob login\ncreate database d\nalter role ann set work_mem = '1MB'");
+    one.lines(
+        "begin\nalter role ann set lock_timeout = 5\nsavepoint s\nalter role ann in database d set work_mem = '2MB'",
+    );
+    one.lines("alter role ann reset work_mem");
+    assert_eq!(one.run(STORED), ["ann|f|{lock_timeout=5}", "ann|t|{work_mem=2MB}"]);
+    assert_eq!(two.run(STORED), ["ann|f|{work_mem=1MB}"], "others see settings as they are committed");
+    one.run("rollback to s");
+    assert_eq!(one.run(STORED), ["ann|f|{work_mem=1MB,lock_timeout=5}"]);
+    one.run("commit");
+    assert_eq!(two.run(STORED), ["ann|f|{work_mem=1MB,lock_timeout=5}"]);
+    let long = format!("alter role bob set my.text = '{}'", "x".repeat(5000));
+    assert_eq!(one.run(&long), ["ALTER ROLE"]);
+    one.lines("alter database d set work_mem = '4MB'\nalter role all set work_mem = '5MB'");
+    let stored = one.run(STORED);
+    assert_eq!(stored.len(), 4);
+    two.lines("begin\nalter role ann reset all\nalter role bob reset all\nalter role all set lock_timeout = 9");
+    let mut world = world.crash(one);
+    let mut one = world.session();
+    assert_eq!(one.run(STORED), stored, "what is committed is there, and nothing else");
+    one.lines("drop role ann, bob\ndrop database d\nalter role all reset all");
+    let mut world = world.crash(one);
+    let mut one = world.session();
+    assert!(one.run(STORED).is_empty());
+    // A database of the same name is another one.
+    one.lines("create database d\ncreate role ann login");
+    let mut session = Client(login_to(&world, "ann", "d").unwrap());
+    assert_eq!(session.run("select source from pg_settings where name = 'work_mem'"), ["default"]);
+}
+
+#[test]
+fn a_change_of_settings_keeps_the_role_and_the_database_from_being_dropped() {
+    let mut world = World::new();
+    let (mut one, mut two) = (world.session(), world.session());
+    one.lines("create role ann login\ncreate database d\nbegin\nalter role ann in database d set work_mem = '1MB'");
+    two.run("set lock_timeout = 20");
+    let refused = ["ERROR:  55P03: canceling statement due to lock timeout"];
+    assert_eq!(two.run("drop role ann"), refused);
+    assert_eq!(two.run("drop database d"), refused);
+    one.run("commit");
+    assert_eq!(two.lines("drop role ann\ndrop database d"), ["DROP ROLE", "DROP DATABASE"]);
+    assert!(two.run(STORED).is_empty());
+}
+
+#[test]
+fn stored_settings_are_bounded_for_each_role() {
+    let mut world = World::new();
+    let mut one = world.session();
+    one.lines("create role ann\ncreate role bob");
+    let store = |role: &str, place: &str, name: usize, size: usize| {
+        format!("alter role {role} {place} set my.v{name} = '{}'", "x".repeat(size))
+    };
+    let mut stored = 0;
+    while one.run(&store("ann", "", stored, 8000)) == ["ALTER ROLE"] {
+        stored += 1;
+    }
+    assert_eq!(stored, 8, "64 KiB in one record");
+    assert_eq!(one.run(&store("ann", "", 0, 9900))[0], "ERROR:  54000: too many settings of a role or database");
+    assert_eq!(one.run(&store("bob", "", 0, 60_000)), ["ALTER ROLE"], "each role by itself");
+    let mut databases = 0;
+    loop {
+        let place = format!("in database d{databases}");
+        one.run(&format!("create database d{databases}"));
+        if one.run(&store("ann", &place, 0, 60_000)) != ["ALTER ROLE"] {
+            break;
+        }
+        databases += 1;
+    }
+    assert_eq!(databases, 16, "1 MiB in all records of a role");
+    assert_eq!(one.run("alter role ann reset all"), ["ALTER ROLE"]);
+    assert_eq!(one.run(&store("ann", "in database d16", 0, 60_000)), ["ALTER ROLE"]);
 }

@@ -1,19 +1,30 @@
-//! `pg_roles`, `pg_authid`, `pg_user`, `pg_shadow`, `pg_auth_members`.
+//! `pg_roles`, `pg_authid`, `pg_user`, `pg_shadow`, `pg_auth_members`, `pg_db_role_setting`.
 
 use datum::Result;
+use query::catalog::session_default::DefaultsKey;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::rights::privilege::{INHERIT_OPTION, SET_OPTION};
 use crate::rights::role::Role;
+use crate::session::facts::FactsOf as _;
+use crate::system::arrays;
 use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::view::Shown;
 use crate::system::wanted::Wanted;
+use crate::types::oid::Oid;
 use crate::value::Value;
 
 fn roles(ctx: &mut EvalContext) -> Vec<Role> {
     Shown::of(ctx).map(|shown| shown.facts().roles().all()).unwrap_or_default()
+}
+
+/// Returns the settings of a role in every database.
+fn settings_of(ctx: &mut EvalContext, role: Oid) -> Value {
+    let definitions = ctx.facts().shared_definitions();
+    let texts = definitions.session_defaults.get(&DefaultsKey { database: 0, role });
+    arrays::texts(texts.map(|texts| texts.to_vec()))
 }
 
 fn moment(at: Option<i64>) -> Value {
@@ -45,7 +56,7 @@ pub fn pg_roles(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
             text("********"),
             moment(role.attributes.valid_until),
             truth(role.oid == oids::POSTGRES),
-            null(),
+            settings_of(ctx, role.oid),
             oid(role.oid),
         ];
         give(row, ctx)?;
@@ -87,7 +98,7 @@ pub fn pg_user(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Re
             truth(role.oid == oids::POSTGRES),
             text("********"),
             moment(role.attributes.valid_until),
-            null(),
+            settings_of(ctx, role.oid),
         ];
         give(row, ctx)?;
     }
@@ -101,7 +112,7 @@ pub fn pg_group(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
     for role in roles(ctx).into_iter().filter(|role| !role.can_login) {
         let members: Vec<_> =
             memberships.iter().filter(|(_, grant)| grant.grantee == role.oid).map(|(member, _)| *member).collect();
-        give(vec![text(&role.name), oid(role.oid), crate::system::arrays::oids(&members)], ctx)?;
+        give(vec![text(&role.name), oid(role.oid), arrays::oids(&members)], ctx)?;
     }
     Ok(())
 }
@@ -120,6 +131,19 @@ pub fn pg_auth_members(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_
             truth(grant.privileges & SET_OPTION != 0),
         ];
         give(row, ctx)?;
+    }
+    Ok(())
+}
+
+/// The settings of new sessions, of all databases. Those of a role that another door has dropped are none.
+pub fn pg_db_role_setting(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for (key, texts) in &*shown.snapshot.session_defaults {
+        if key.role != 0 && shown.facts().roles().by_oid(key.role).is_none() {
+            continue;
+        }
+        let database = if key.database == 0 { 0 } else { oids::of_object(key.database) };
+        give(vec![oid(database), oid(key.role), arrays::texts(Some(texts.to_vec()))], ctx)?;
     }
     Ok(())
 }

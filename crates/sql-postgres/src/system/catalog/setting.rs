@@ -18,7 +18,6 @@ pub fn pg_settings(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
             Kind::Real { min, max } => (text(min.to_string()), text(max.to_string())),
             _ => (null(), null()),
         };
-        let source = if values.at(at) == setting.default { "default" } else { "session" };
         vec![
             text(setting.name),
             text(values.at(at)),
@@ -28,7 +27,7 @@ pub fn pg_settings(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
             null(),
             text(setting.context.name()),
             text(setting.kind.name()),
-            text(source),
+            text(values.source(at).name()),
             min,
             max,
             null(),

@@ -1,0 +1,54 @@
+//! Changes of the settings of new sessions, as a part of a change of definitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datum::Result;
+use engine::rows::{CATALOG, Strength};
+
+use crate::catalog::Writing;
+use crate::catalog::record::{PIECE, put};
+use crate::catalog::session_default::{DefaultsKey, encode, lay_over};
+use crate::engine_fault::engine_fault;
+
+impl Writing<'_> {
+    /// Locks a record to the end of the transaction, and returns it as the last one who had the lock has left it.
+    pub fn session_defaults(&mut self, key: DefaultsKey) -> Result<Option<Arc<[String]>>> {
+        self.lock(&[&b"L\0"[..], &key.bytes()].concat(), Strength::Exclusive)?;
+        match self.pending.changes.session_defaults.get(&key) {
+            Some(own) => Ok(own.clone()),
+            None => Ok(self.catalog.published().session_defaults.get(&key).cloned()),
+        }
+    }
+
+    /// Stores a record that `session_defaults` has locked, or removes it if there are no texts.
+    pub fn put_session_defaults(&mut self, key: DefaultsKey, texts: Vec<String>) -> Result<()> {
+        let texts: Option<Arc<[String]>> = (!texts.is_empty()).then(|| texts.into());
+        let mut pieces = 0_u16;
+        if let Some(texts) = &texts {
+            for bytes in encode(texts).chunks(PIECE) {
+                put(&mut self.txn, &[&key.bytes()[..], &pieces.to_be_bytes()].concat(), bytes)?;
+                pieces += 1;
+            }
+        }
+        while self.txn.delete(CATALOG, &[&key.bytes()[..], &pieces.to_be_bytes()].concat()).map_err(engine_fault)? {
+            pieces += 1;
+        }
+        self.changes().session_defaults.insert(key, texts.clone());
+        lay_over(&BTreeMap::from([(key, texts)]), &mut self.snapshot.session_defaults);
+        Ok(())
+    }
+
+    /// Removes the records that `is_gone` holds for.
+    pub fn drop_session_defaults(&mut self, is_gone: impl Fn(DefaultsKey) -> bool) -> Result<()> {
+        let known = self.catalog.published();
+        let keys = known.session_defaults.keys().chain(self.snapshot.session_defaults.keys());
+        let gone: BTreeSet<DefaultsKey> = keys.copied().filter(|key| is_gone(*key)).collect();
+        for key in gone {
+            if self.session_defaults(key)?.is_some() {
+                self.put_session_defaults(key, Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+}
