@@ -23,6 +23,7 @@ impl Pager {
         };
         threads.push(spawn("log-flusher", Box::new(move || flusher.run_flusher())));
         threads.push(spawn("page-cleaner", Box::new(move || cleaner.run_cleaner())));
+        self.has_cleaner.store(true, Ordering::Release);
         for _ in 0..READERS {
             let reader = self.clone();
             threads.push(spawn("page-reader", Box::new(move || reader.run_reader())));
@@ -74,6 +75,29 @@ impl Pager {
                 }
             };
         }
+    }
+
+    /// Starts the cleaner of recovery: it cleans frames for eviction and does nothing else, since there is no WAL to append to yet. It ends when the guard
+    /// is dropped, or with an error of the disk, which the threads that need a frame then meet themselves.
+    pub(crate) fn recovery_cleaner<'s>(&'s self, scope: &'s std::thread::Scope<'s, '_>) -> RecoveryCleaner<'s> {
+        self.has_cleaner.store(true, Ordering::Release);
+        scope.spawn(|| {
+            pager::become_cleaner();
+            while self.has_cleaner.load(Ordering::Acquire) {
+                self.wait_for_signal(None);
+                self.cleaner_woken.store(false, Ordering::Relaxed);
+                let is_wanted = || self.pool.wants_cleaning() && self.has_cleaner.load(Ordering::Acquire);
+                while is_wanted() {
+                    match self.clean_ahead() {
+                        Ok(0) => break,
+                        Ok(_) => {}
+                        Err(_) => self.has_cleaner.store(false, Ordering::Release),
+                    }
+                }
+                self.notify_cleaned();
+            }
+        });
+        RecoveryCleaner(self)
     }
 
     fn wait_for_signal(&self, timeout: Option<Duration>) {
@@ -135,5 +159,15 @@ impl Pager {
                 let _ = thread.join();
             }
         }
+    }
+}
+
+/// Ends the cleaner of recovery when dropped.
+pub(crate) struct RecoveryCleaner<'p>(&'p Pager);
+
+impl Drop for RecoveryCleaner<'_> {
+    fn drop(&mut self) {
+        self.0.has_cleaner.store(false, Ordering::Release);
+        self.0.wake_cleaner();
     }
 }

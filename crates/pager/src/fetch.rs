@@ -4,6 +4,7 @@
 //! there are requests that need one, and no thread waits for each. A thread attached to a `ReadQueue` reads through it; the reader threads (`reader_pool`)
 //! get what the queue does not take: pages without a free frame, and reads beyond its depth.
 
+use crate::error::Result;
 use crate::page::PageId;
 use crate::pager::Pager;
 use crate::reader_pool::{BATCH, ReadCallback};
@@ -46,7 +47,8 @@ impl Pager {
             pids.extend(batch.iter().map(|(pid, _)| *pid));
             pids.sort_unstable();
             pids.dedup();
-            self.load_all(&pids);
+            // The pager stops: each request finds out by itself.
+            let _ = self.load_all(&pids);
             for pid in pids.drain(..) {
                 self.wait_until_loaded(pid);
             }
@@ -54,15 +56,17 @@ impl Pager {
         }
     }
 
-    /// Reads the pages, in several pieces if frames are rare. Waits for the cleaner if there is no frame.
-    fn load_all(&self, mut pids: &[PageId]) {
+    /// Reads the pages, in several pieces if frames are rare. Waits for the cleaner if there is no frame, and holds none meanwhile (PG-24). A page that
+    /// cannot be read is not in memory afterwards.
+    pub(crate) fn load_all(&self, mut pids: &[PageId]) -> Result<()> {
         while !pids.is_empty() {
             let count = self.load_together(pids, false);
             pids = &pids[count..];
-            if count == 0 && self.wait_for_free_frame().is_err() {
-                return;
+            if count == 0 {
+                self.wait_for_free_frame()?;
             }
         }
+        Ok(())
     }
 
     /// Waits for a page that another thread is reading, so that the request called back does not have to.

@@ -25,6 +25,7 @@ mod read_queue;
 mod reader_pool;
 mod recovery;
 mod redo;
+mod redo_batch;
 mod space;
 mod space_map;
 mod undo_reserve;

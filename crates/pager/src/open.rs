@@ -82,6 +82,7 @@ impl Pager {
             stop: AtomicBool::new(false),
             cleaner_signal: (Mutex::new(false), Condvar::new()),
             cleaner_woken: AtomicBool::new(false),
+            has_cleaner: AtomicBool::new(false),
             cleaned: (Mutex::new(0), Condvar::new()),
             threads: Mutex::new(Vec::new()),
             readers: ReaderPool::default(),

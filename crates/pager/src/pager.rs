@@ -38,6 +38,8 @@ pub struct Options {
     pub checkpoint_distance: u64,
     pub background: Background,
     pub recovery_target: RecoveryTarget,
+    /// Memory of the WAL records that recovery applies together. The more it is compared with `frame_bytes`, the fewer pages are read and written twice.
+    pub recovery_bytes: u64,
     /// Makes no checkpoint before a hook is set: its owner knows of records that recovery must see again.
     pub checkpoint_needs_hook: bool,
     /// For simulation: runs what another thread would do between two mini-transactions.
@@ -73,6 +75,7 @@ impl Default for Options {
             checkpoint_distance: 1 << 30,
             background: Background::Threads,
             recovery_target: RecoveryTarget::default(),
+            recovery_bytes: 32 << 20,
             checkpoint_needs_hook: false,
             interleave: None,
         }
@@ -114,6 +117,8 @@ pub struct Pager {
     pub(crate) cleaner_signal: (Mutex<bool>, Condvar),
     /// The cleaner has been signalled by a search for a frame and has not started its round yet.
     pub(crate) cleaner_woken: AtomicBool,
+    /// A thread cleans when it is signalled, and threads that need a frame wait for it.
+    pub(crate) has_cleaner: AtomicBool,
     /// Incremented whenever the cleaner has cleaned something.
     pub(crate) cleaned: (Mutex<u64>, Condvar),
     pub(crate) threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -234,7 +239,7 @@ impl Pager {
     /// Waits for the cleaner after no frame was found, or cleans in this thread. `Err(Closed)` when the pager stops.
     pub(crate) fn wait_for_free_frame(&self) -> Result<()> {
         // The cleaner itself needs frames when it grows the file: it must not wait for itself.
-        if self.wal_if_open().is_none() || self.options.background == Background::Manual || IS_CLEANER.get() {
+        if !self.has_cleaner.load(Ordering::Acquire) || IS_CLEANER.get() {
             self.clean_ahead()?;
             return Ok(());
         }

@@ -5,32 +5,38 @@
 //! or a whole unit, which is applied regardless of the page's state. So an unreadable page is only noted, and dropped from the list if the WAL starts it
 //! anew or frees it (PG-14).
 //!
-//! A record changes one page, so the pages are partitioned among threads, and each thread goes through the WAL on its own (PG-17):
+//! A record changes one page, so a batch of the WAL is applied page by page, in the order of the file, by several threads (PG-17, PG-22):
 //!
 //! ```text
-//!   reader:           window 1 | window 2 | window 3 | window 4 ...     reads, verifies, calls the observer
-//!   fetcher:                     window 1 | window 2 | window 3 ...     has absent pages read in, neighbours of the file together
-//!   partition 0..n:                         window 1 | window 2 ...     applies the records of its pages, in WAL order
+//!   reader:           batch 1 | batch 2 | batch 3 | batch 4 ...     reads, verifies, calls the observer, groups by page
+//!   appliers 0..n:              batch 1 | batch 2 | batch 3 ...     take the next few pages, read them in together, apply their records
+//!   cleaner:                                                        writes dirty pages when the buffer pool has few clean ones
 //! ```
+//! A page that the WAL changes often is read and written once in a batch, and not each time its turn comes in WAL order. So the batch should be large
+//! compared with the buffer pool; `Options::recovery_bytes` limits it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use os::Folder;
-use stdx::sync::atomic::Ordering;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::frame::RAW;
 use crate::guard::Exclusive;
-use crate::page::{Lsn, PAGE_BYTES, PageId, TxnId, WORD_LSN};
+use crate::page::{Lsn, PAGE_BYTES, PageId, WORD_LSN};
 use crate::pager::Pager;
 use crate::redo::RedoTable;
-use crate::space_map::{self, Run};
+use crate::redo_batch::{RecordsOfPage, RedoBatch};
+use crate::space_map;
 use crate::wal::read::{RecoveryTarget, WalEnd, WalReader};
 use crate::wal::record::{Observer, Record, kind, unfold_image};
 
-/// Bytes of WAL whose pages are fetched together.
-const WINDOW_BYTES: usize = 4 << 20;
+/// Bytes of WAL between two checks of a batch's size.
+const READ_STEP: usize = 256 << 10;
+/// Pages that an applier takes and reads in together.
+const PAGES_TOGETHER: usize = 64;
 
 /// Report of recovery, for the log line and for tests.
 #[derive(Clone, Debug, Default)]
@@ -47,52 +53,6 @@ pub struct RecoveryReport {
     pub damaged: Vec<(PageId, String)>,
 }
 
-/// A record whose body was copied out of the reader's buffer, as a range of `RecordWindow::bytes`.
-struct OwnedRecord {
-    lsn_start: Lsn,
-    lsn_end: Lsn,
-    kind: u8,
-    page: Option<PageId>,
-    page_lsn_before: Lsn,
-    txn: Option<TxnId>,
-    body: std::ops::Range<usize>,
-}
-
-/// A piece of the WAL whose records are applied together.
-#[derive(Default)]
-struct RecordWindow {
-    records: Vec<OwnedRecord>,
-    bytes: Vec<u8>,
-}
-
-impl RecordWindow {
-    fn push(&mut self, record: &Record<'_>) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(record.body);
-        self.records.push(OwnedRecord {
-            lsn_start: record.lsn_start,
-            lsn_end: record.lsn_end,
-            kind: record.kind,
-            page: record.page,
-            page_lsn_before: record.page_lsn_before,
-            txn: record.txn,
-            body: start..self.bytes.len(),
-        });
-    }
-
-    fn record(&self, owned: &OwnedRecord) -> Record<'_> {
-        Record {
-            lsn_start: owned.lsn_start,
-            lsn_end: owned.lsn_end,
-            kind: owned.kind,
-            page: owned.page,
-            page_lsn_before: owned.page_lsn_before,
-            txn: owned.txn,
-            body: &self.bytes[owned.body.clone()],
-        }
-    }
-}
-
 /// Recovery in progress.
 pub(crate) struct Recovery<'a> {
     pub pager: &'a Pager,
@@ -107,80 +67,75 @@ impl Recovery<'_> {
     pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalEnd> {
         self.report.from = from;
         let mut reader = WalReader::open(folder, database, from, until)?;
-        let count = if self.pager.is_manual() { PARTITIONS_MANUAL } else { threads() };
-        let mut parts: Vec<RedoPartition<'_>> =
-            (0..count).map(|number| RedoPartition::new(self.pager, self.redo, number, count)).collect();
         let pager = self.pager;
-        let mut window = self.read(&mut reader)?;
-        window.iter().try_for_each(|window| fetch(pager, window))?;
-        let mut next = self.read(&mut reader)?;
-        while let Some(current) = window {
-            let behind = if pager.is_manual() {
-                parts.iter_mut().try_for_each(|part| part.apply_window(&current))?;
-                next.iter().try_for_each(|next| fetch(pager, next))?;
-                self.read(&mut reader)?
-            } else {
-                std::thread::scope(|scope| {
-                    let mut tasks: Vec<_> =
-                        parts.iter_mut().map(|part| scope.spawn(|| part.apply_window(&current))).collect();
-                    tasks.extend(next.as_ref().map(|next| scope.spawn(|| fetch(pager, next))));
-                    let behind = self.read(&mut reader);
-                    for task in tasks {
-                        task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                    }
-                    behind
-                })?
-            };
-            window = next;
-            next = behind;
-            self.report.records += current.records.len() as u64;
-            self.report.to = current.records.last().map_or(self.report.to, |last| last.lsn_end);
-            self.report.applied = parts.iter().map(|part| part.applied).sum();
-            (self.progress)(&self.report);
+        let redo = PageRedo::new(pager, self.redo, if pager.is_manual() { 1 } else { threads() });
+        if pager.is_manual() {
+            self.apply_all(&mut reader, &redo)?;
+        } else {
+            std::thread::scope(|scope| {
+                let _cleaner = pager.recovery_cleaner(scope);
+                self.apply_all(&mut reader, &redo)
+            })?;
         }
         let end = reader.end();
         self.report.to = end.lsn;
         self.report.wall_ms = end.wall_ms;
-        self.report.damaged = parts.into_iter().flat_map(|part| part.damaged).collect();
-        self.report.damaged.sort_unstable();
+        self.report.damaged = redo.into_damaged();
         Ok(end)
     }
 
-    /// Reads the next window and shows it to the observer. `None` at the end.
-    fn read(&mut self, reader: &mut WalReader) -> Result<Option<RecordWindow>> {
-        let mut window = RecordWindow::default();
-        reader.next(WINDOW_BYTES, &mut |record| {
-            self.observer.observe(record);
-            window.push(record);
-            Ok(())
-        })?;
-        Ok((!window.records.is_empty()).then_some(window))
-    }
-}
-
-/// Reads the pages that the window's records change, except those that begin with an image or a unit.
-fn fetch(pager: &Pager, window: &RecordWindow) -> Result<()> {
-    grow_file_for(pager, window)?;
-    let mut wanted: Vec<PageId> = Vec::new();
-    let mut started: std::collections::HashSet<PageId> = Default::default();
-    for record in &window.records {
-        let Some(pid) = record.page else { continue };
-        if matches!(record.kind, kind::IMAGE | kind::EXTENT_UNIT) {
-            started.insert(pid);
-        } else if !started.contains(&pid) && wanted.last() != Some(&pid) {
-            wanted.push(pid);
+    /// Reads and applies batch after batch. The next one is read while one is applied.
+    fn apply_all(&mut self, reader: &mut WalReader, redo: &PageRedo<'_>) -> Result<()> {
+        let (mut batch, mut next) = (RedoBatch::default(), RedoBatch::default());
+        self.read(reader, &mut batch)?;
+        while batch.read > 0 {
+            grow_file_for(self.pager, &batch)?;
+            if self.pager.is_manual() {
+                redo.apply_batch(&batch)?;
+                self.read(reader, &mut next)?;
+            } else {
+                std::thread::scope(|scope| {
+                    let appliers: Vec<_> =
+                        (0..redo.threads).map(|_| scope.spawn(|| redo.apply_pages(&batch))).collect();
+                    let result = self.read(reader, &mut next);
+                    for applier in appliers {
+                        applier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                    }
+                    result
+                })?;
+                redo.end_batch(&batch);
+            }
+            self.report.records += batch.read;
+            self.report.to = batch.to;
+            self.report.applied = redo.applied.load(Ordering::Relaxed);
+            (self.progress)(&self.report);
+            std::mem::swap(&mut batch, &mut next);
         }
+        Ok(())
     }
-    wanted.sort_unstable();
-    wanted.dedup();
-    wanted.retain(|pid| (pid + 1) * PAGE_BYTES as u64 <= pager.pool.data.len());
-    pager.prefetch_many(&wanted);
-    Ok(())
+
+    /// Reads the next batch and shows it to the observer. It is empty at the end of the WAL.
+    fn read(&mut self, reader: &mut WalReader, batch: &mut RedoBatch) -> Result<()> {
+        batch.clear();
+        // Two batches are in memory. Each may exceed its half by a step, by a chunk of the WAL or by one long mini-transaction.
+        let memory = (self.pager.options.recovery_bytes / 2).max(1) as usize;
+        let mut has_more = true;
+        while has_more && batch.memory() < memory {
+            let step = READ_STEP.min(memory);
+            has_more = reader.next(step, &mut |record| {
+                self.observer.observe(record);
+                batch.push(record);
+                Ok(())
+            })?;
+        }
+        batch.group();
+        Ok(())
+    }
 }
 
 /// Grows the data file again if the crash took back a growth that the WAL relies on.
-fn grow_file_for(pager: &Pager, window: &RecordWindow) -> Result<()> {
-    let Some(last) = window.records.iter().filter_map(|record| record.page).max() else { return Ok(()) };
+fn grow_file_for(pager: &Pager, batch: &RedoBatch) -> Result<()> {
+    let Some(last) = batch.last_page() else { return Ok(()) };
     let needed = (last + 1) * PAGE_BYTES as u64;
     if needed <= pager.pool.data.len() {
         return Ok(());
@@ -189,90 +144,166 @@ fn grow_file_for(pager: &Pager, window: &RecordWindow) -> Result<()> {
     pager.pool.data.grow(bytes).map_err(|error| Error::io("growing the data file during recovery", error))
 }
 
-/// Partitions where there are no threads: applied one after the other, so that simulation covers the partitioning.
-const PARTITIONS_MANUAL: usize = 3;
-
-/// Returns the number of threads that apply: one per processor, at most 16.
+/// Returns the number of threads that apply: one more than processors, so that one may wait for reads, at most 16.
 fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get()).min(16)
+    std::thread::available_parallelism().map_or(1, |count| count.get() + 1).min(16)
 }
 
-/// The pages of one thread, and what it found.
-struct RedoPartition<'a> {
+/// Why a page cannot be brought up to date.
+struct Damage {
+    what: String,
+    /// End of the last record that was not applied for it (PG-23).
+    lsn: Lsn,
+}
+
+/// Applies batches to pages, from several threads.
+struct PageRedo<'a> {
     pager: &'a Pager,
     redo: &'a RedoTable,
-    number: usize,
-    count: usize,
-    /// Pages that cannot be brought up to date, and why.
-    damaged: HashMap<PageId, String>,
-    /// The end of the mini-transaction being applied, and its pages so far.
-    mtr: Lsn,
-    mtr_pages: Vec<PageId>,
-    applied: u64,
+    /// Number of threads that apply a batch.
+    threads: usize,
+    /// Pages that cannot be brought up to date. The entry of a page is used by the thread that has the page in the current batch.
+    damaged: Mutex<BTreeMap<PageId, Damage>>,
+    /// The first page of the batch that no thread has taken.
+    next: AtomicUsize,
+    applied: AtomicU64,
 }
 
-impl<'a> RedoPartition<'a> {
-    fn new(pager: &'a Pager, redo: &'a RedoTable, number: usize, count: usize) -> RedoPartition<'a> {
-        RedoPartition { pager, redo, number, count, damaged: HashMap::new(), mtr: 0, mtr_pages: Vec::new(), applied: 0 }
+impl<'a> PageRedo<'a> {
+    fn new(pager: &'a Pager, redo: &'a RedoTable, threads: usize) -> PageRedo<'a> {
+        let (next, applied) = (AtomicUsize::new(0), AtomicU64::new(0));
+        PageRedo { pager, redo, threads, damaged: Mutex::default(), next, applied }
     }
 
-    fn owns(&self, pid: PageId) -> bool {
-        // Neighbouring pages are often changed together: the multiplication spreads them.
-        let spread = pid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        ((spread * self.count as u64) >> 32) as usize == self.number
-    }
-
-    fn apply_window(&mut self, window: &RecordWindow) -> Result<()> {
-        for owned in &window.records {
-            let Some(pid) = owned.page else { continue };
-            if self.owns(pid) {
-                self.apply(pid, &window.record(owned))?;
-            }
-            if owned.kind == kind::SPACE_CLEAR {
-                self.clear_damage(space_map::decode(&window.record(owned)));
-            }
-        }
+    /// Applies a batch in this thread.
+    fn apply_batch(&self, batch: &RedoBatch) -> Result<()> {
+        self.apply_pages(batch)?;
+        self.end_batch(batch);
         Ok(())
     }
 
-    fn apply(&mut self, pid: PageId, record: &Record<'_>) -> Result<()> {
+    /// Takes pages of the batch until none is left, and applies their records. Each thread that applies the batch calls it.
+    fn apply_pages(&self, batch: &RedoBatch) -> Result<()> {
+        // Frames that are being read are latched: all threads together leave most frames to others.
+        let together = (self.pager.pool.frames.len() / 16 / self.threads).clamp(1, PAGES_TOGETHER);
+        loop {
+            let from = self.next.fetch_add(together, Ordering::Relaxed);
+            if from >= batch.page_count() {
+                return Ok(());
+            }
+            let range = from..(from + together).min(batch.page_count());
+            let wanted: Vec<PageId> = batch
+                .pages(range.clone())
+                .filter_map(|page| (!page.starts_anew()).then_some(page.pid()))
+                .filter(|pid| self.pager.is_in_file(*pid) && !self.pager.is_resident(*pid))
+                .collect();
+            self.pager.load_all(&wanted)?;
+            let mut applied = 0;
+            for page in batch.pages(range) {
+                applied += self.apply_page(page)?;
+            }
+            self.applied.fetch_add(applied, Ordering::Relaxed);
+        }
+    }
+
+    /// Completes a batch when all threads have returned from `apply_pages`: drops freed pages from the list of damaged ones, which need no repair.
+    fn end_batch(&self, batch: &RedoBatch) {
+        self.next.store(0, Ordering::Relaxed);
+        let mut damaged = self.damaged.lock();
+        for (lsn, run) in batch.freed() {
+            if damaged.is_empty() {
+                return;
+            }
+            // Damage found in a later use of the page stays (PG-23).
+            let pids: Vec<PageId> = damaged
+                .range(run.first..run.first + u64::from(run.pages))
+                .filter(|(_, damage)| damage.lsn <= *lsn)
+                .map(|(pid, _)| *pid)
+                .collect();
+            for pid in pids {
+                damaged.remove(&pid);
+            }
+        }
+    }
+
+    /// Returns the pages that could not be brought up to date.
+    fn into_damaged(self) -> Vec<(PageId, String)> {
+        std::mem::take(&mut *self.damaged.lock()).into_iter().map(|(pid, damage)| (pid, damage.what)).collect()
+    }
+
+    /// Applies the records of a page that it lacks. Returns their number.
+    fn apply_page(&self, page: RecordsOfPage<'_>) -> Result<u64> {
+        let pid = page.pid();
+        let damage = self.damaged.lock().remove(&pid);
+        let mut state = PageState { redo: self, pid, page: None, mtr: 0, damage, applied: 0 };
+        for record in page.records() {
+            state.apply(&record)?;
+        }
+        if let Some(damage) = state.damage {
+            self.damaged.lock().insert(pid, damage);
+        }
+        Ok(state.applied)
+    }
+}
+
+/// A page while its records of a batch are applied.
+struct PageState<'a> {
+    redo: &'a PageRedo<'a>,
+    pid: PageId,
+    page: Option<Exclusive<'a>>,
+    /// End of the mini-transaction of the last record that was applied.
+    mtr: Lsn,
+    damage: Option<Damage>,
+    applied: u64,
+}
+
+impl PageState<'_> {
+    fn apply(&mut self, record: &Record<'_>) -> Result<()> {
         match record.kind {
             kind::IMAGE => {
                 let image =
                     unfold_image(record.body).ok_or_else(|| corrupt(record, "an image of impossible length"))?;
-                self.start_anew(pid, record, &image, false);
+                self.start_anew(record, &image, false)
             }
-            kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.start_anew(pid, record, record.body, true),
-            kind::EXTENT_UNIT => return Err(corrupt(record, "a unit of impossible length")),
-            kind::SPACE_SET | kind::SPACE_CLEAR => self.change(pid, record, &|page, record| {
+            kind::EXTENT_UNIT if record.body.len() == PAGE_BYTES => self.start_anew(record, record.body, true),
+            kind::EXTENT_UNIT => Err(corrupt(record, "a unit of impossible length")),
+            kind::SPACE_SET | kind::SPACE_CLEAR => {
+                let Some(page) = self.page_for(record)? else { return Ok(()) };
                 let run = space_map::decode(record).ok_or_else(|| corrupt(record, "a space record of odd length"))?;
                 space_map::mark(page, run, record.kind == kind::SPACE_SET);
+                self.mark_applied(record, false);
                 Ok(())
-            })?,
+            }
             other => {
-                let owner =
-                    self.redo.owner(other).ok_or_else(|| corrupt(record, "a record kind without a redo function"))?;
-                self.change(pid, record, &|page, record| owner.apply(page, record))?;
+                let owner = self
+                    .redo
+                    .redo
+                    .owner(other)
+                    .ok_or_else(|| corrupt(record, "a record kind without a redo function"))?;
+                let Some(page) = self.page_for(record)? else { return Ok(()) };
+                owner.apply(page, record)?;
+                self.mark_applied(record, false);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Applies a record that starts the page anew, regardless of its former state.
-    fn start_anew(&mut self, pid: PageId, record: &Record<'_>, bytes: &[u8], raw: bool) {
-        self.damaged.remove(&pid);
-        let pager = self.pager;
-        let page = pager.fresh_frame(pid, raw).expect("a frame is found or made free");
+    fn start_anew(&mut self, record: &Record<'_>, bytes: &[u8], raw: bool) -> Result<()> {
+        self.damage = None;
+        // Its latch is taken again.
+        self.page = None;
+        let page = self.redo.pager.fresh_frame(self.pid, raw)?;
         page.copy_in(bytes);
-        self.mark_applied(&page, pid, record, raw);
+        self.page = Some(page);
+        self.mark_applied(record, raw);
+        Ok(())
     }
 
-    fn mark_applied(&mut self, page: &Exclusive<'_>, pid: PageId, record: &Record<'_>, raw: bool) {
-        if self.mtr != record.lsn_end {
-            self.mtr = record.lsn_end;
-            self.mtr_pages.clear();
-        }
-        self.mtr_pages.push(pid);
+    fn mark_applied(&mut self, record: &Record<'_>, raw: bool) {
+        let page = self.page.as_ref().expect("the record was applied to it");
+        debug_assert!(record.lsn_end >= self.mtr, "PG-22: the records of a page are applied in WAL order");
+        self.mtr = record.lsn_end;
         if !raw {
             page.store(WORD_LSN, record.lsn_end);
         }
@@ -280,58 +311,42 @@ impl<'a> RedoPartition<'a> {
         self.applied += 1;
     }
 
-    /// Applies a change of an existing page, unless the page has it already.
-    fn change(
-        &mut self,
-        pid: PageId,
-        record: &Record<'_>,
-        apply: &dyn Fn(&Exclusive<'_>, &Record<'_>) -> Result<()>,
-    ) -> Result<()> {
-        if self.damaged.contains_key(&pid) {
-            return Ok(());
+    /// Returns the page if it lacks the change of this record; `None` if it has it already, or is damaged.
+    fn page_for(&mut self, record: &Record<'_>) -> Result<Option<&Exclusive<'_>>> {
+        if let Some(damage) = &mut self.damage {
+            damage.lsn = record.lsn_end;
+            return Ok(None);
         }
-        let page = match Self::page_of(self.pager, pid) {
-            Ok(page) => page,
-            Err(Error::Corrupt { what, .. }) => {
-                self.damaged.insert(pid, what);
-                return Ok(());
+        if self.page.is_none() {
+            match self.redo.pager.exclusive(self.pid) {
+                Ok(page) => self.page = Some(page),
+                Err(Error::Corrupt { what, .. }) => return Ok(self.damaged(record, what)),
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
-        };
-        let lsn = page.page().lsn();
+        }
+        let page = self.page.as_ref().expect("latched above");
+        if page.header().flags.load(Ordering::Relaxed) & RAW != 0 {
+            return Ok(self.damaged(record, "a value where a page was expected".into()));
+        }
         // Page LSN and `page_lsn_before` refer to whole mini-transactions: within one, the first record of a page decides for all of them.
-        if self.mtr != record.lsn_end || !self.mtr_pages.contains(&pid) {
+        if self.mtr != record.lsn_end {
+            let (lsn, before) = (page.page().lsn(), record.page_lsn_before);
             if lsn >= record.lsn_end {
-                return Ok(());
+                return Ok(None);
             }
-            if lsn != record.page_lsn_before {
-                let before = record.page_lsn_before;
+            if lsn != before {
                 let what =
                     format!("the WAL continues from LSN {before}, the page has LSN {lsn}: a write of it was lost");
-                self.damaged.insert(pid, what);
-                return Ok(());
+                return Ok(self.damaged(record, what));
             }
         }
-        apply(&page, record)?;
-        self.mark_applied(&page, pid, record, false);
-        Ok(())
+        Ok(self.page.as_ref())
     }
 
-    fn page_of(pager: &Pager, pid: PageId) -> Result<Exclusive<'_>> {
-        if let Some(frame) = pager.pool.find(pid)
-            && pager.pool.frames[frame].flags.load(Ordering::Relaxed) & RAW != 0
-        {
-            return Err(Error::corrupt_page(pid, "a value where a page was expected"));
-        }
-        pager.exclusive(pid)
-    }
-
-    /// Drops freed pages from the list of damaged ones: they need no repair.
-    fn clear_damage(&mut self, run: Option<Run>) {
-        let Some(run) = run else { return };
-        for pid in run.first..run.first + u64::from(run.pages) {
-            self.damaged.remove(&pid);
-        }
+    fn damaged(&mut self, record: &Record<'_>, what: String) -> Option<&Exclusive<'_>> {
+        self.page = None;
+        self.damage = Some(Damage { what, lsn: record.lsn_end });
+        None
     }
 }
 

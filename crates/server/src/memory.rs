@@ -60,6 +60,12 @@ impl Shares {
         self.rest_bytes / 8
     }
 
+    /// Memory of the WAL records that recovery applies together: half of the memory for what there is only once the doors are open. Beyond 128 MiB, the time
+    /// between two reports of progress would grow, and not the speed.
+    pub fn recovery_bytes(&self) -> u64 {
+        ((self.log_buffer_bytes + self.rest_bytes + self.statement_bytes) / 2).min(128 << 20)
+    }
+
     /// Limit of idle buffers that all base threads may keep.
     pub fn kept_bytes(&self) -> u64 {
         self.rest_bytes / 8
@@ -107,6 +113,7 @@ mod tests {
                 + shares.kept_bytes()
                 + shares.versions_bytes();
             assert!(promised <= shares.rest_bytes / 8 * 5, "{memory}: {promised} of {}", shares.rest_bytes);
+            assert!((14 << 20..=128 << 20).contains(&shares.recovery_bytes()), "{memory}: {}", shares.recovery_bytes());
             assert!(shares.threads_max() >= 16 && shares.connection_output_bytes() >= 256 << 10);
         }
     }

@@ -70,6 +70,7 @@ pub fn open(
     options.pager.frame_bytes = shares.frame_bytes;
     options.pager.ring_bytes = shares.log_buffer_bytes as usize;
     options.pager.segment_bytes = segment_bytes;
+    options.pager.recovery_bytes = shares.recovery_bytes();
     options.pager.checkpoint_distance = settings.number(Name::CheckpointDistance);
     options.pager.recovery_target.lsn = until.lsn;
     options.pager.recovery_target.wall_ms = until.wall_ms;

@@ -50,6 +50,8 @@ impl Machine {
             checkpoint_distance: 4 << 20,
             background: Background::Manual,
             recovery_target: until,
+            // From a few records to the whole WAL are applied together.
+            recovery_bytes: [1 << 10, 32 << 10, 256 << 10, 32 << 20][(self.seed / 4 % 4) as usize],
             interleave: Some(InterleaveHook(Arc::new(move |pager| interleaver.take(pager)))),
             ..pager::Options::default()
         };

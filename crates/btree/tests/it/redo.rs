@@ -81,6 +81,8 @@ fn open_until(folder: Arc<SimFolder>, lsn: Option<u64>, observer: &mut dyn Obser
         Options { frame_bytes: 16 << 20, ring_bytes: 1 << 20, segment_bytes: 4 << 20, ..Options::default() };
     options.background = Background::Manual;
     options.recovery_target.lsn = lsn;
+    // Several batches.
+    options.recovery_bytes = 32 << 10;
     let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
     let clock = Arc::new(os::SimClock::new(1));
     Pager::open(folder, clock, options, redo, observer, 7, &|_| {}).expect("opens").pager

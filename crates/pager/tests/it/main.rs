@@ -5,4 +5,5 @@ mod buffer_pool;
 mod crash;
 mod damage;
 mod read_queue;
+mod recovery;
 mod support;

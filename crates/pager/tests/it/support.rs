@@ -27,6 +27,8 @@ pub fn options() -> Options {
         segment_bytes: 256 << 10,
         checkpoint_distance: 128 << 10,
         background: Background::Manual,
+        // Several batches.
+        recovery_bytes: 64 << 10,
         ..Options::default()
     }
 }
