@@ -2,7 +2,7 @@
 //!
 //! The keys descend side by side, one level at a time, so that their cache misses overlap. The result for each key is the leaf and its version, or the page
 //! that has to be read first; nothing here waits for the disk. A later `get_with_hint` or `modify_with_hint` starts at the leaf: if its version has not
-//! changed it still covers the key (BT-6), and the descent is saved.
+//! changed it still covers the key (BT-6), and the descent is saved. If it has changed, its fences tell (BT-10).
 
 use std::cmp::Ordering;
 
@@ -94,8 +94,40 @@ impl Tree {
     pub fn get_with_hint(&self, hint: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
         match self.get_at_hint(hint, key, out)? {
             Some(found) => Ok(found),
+            None if matches!(hint, LeafHint::Leaf(_)) => Ok(self.get_and_locate(hint, key, out)?.0),
             None => self.get(key, out),
         }
+    }
+
+    /// Reads one key, starting at the leaf of a hint that may be another key's. Appends the value to `out`, and returns where it was.
+    pub fn get_and_locate(&self, hint: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<(Found, LeafHint)> {
+        let start = out.len();
+        if self.mode == LatchMode::Optimistic {
+            let mut hint = hint;
+            for _ in 0..TRIES_MAX {
+                let at_hint = self.leaf_around(std::mem::take(&mut hint), key);
+                let leaf = match at_hint {
+                    Some(leaf) => Some(leaf),
+                    None => self.descend_optimistic(Seek::At(key), 0, &mut Descent::default())?,
+                };
+                let Some(leaf) = leaf else { continue };
+                let found = Node(leaf.page()).get(key, out);
+                if leaf.validate() {
+                    return Ok((found, LeafHint::Leaf(leaf.stamp())));
+                }
+                out.truncate(start);
+            }
+        }
+        Ok((self.get(key, out)?, LeafHint::Unknown))
+    }
+
+    /// Returns the page of the hint if it is in memory and is the leaf that covers the key now, whatever the hint was made for (BT-10). A value
+    /// read there counts only if the view then validates.
+    fn leaf_around(&self, hint: LeafHint, key: &[u8]) -> Option<Optimistic<'_>> {
+        let LeafHint::Leaf(stamp) = hint else { return None };
+        let leaf = self.pager.optimistic_cached(stamp.pid()).ok()?;
+        let node = Node(leaf.page());
+        (node.is_of(self.id, 0) && node.covers(key)).then_some(leaf)
     }
 
     /// Gets the record from the leaf of the hint. `None`: the leaf is unknown or has changed.
@@ -118,7 +150,7 @@ impl Tree {
         Ok(None)
     }
 
-    /// Returns the leaf of `key` under the exclusive latch, if it has not changed since the hint.
+    /// Returns the leaf of `key` under the exclusive latch, if the leaf of the hint still covers the key.
     pub(crate) fn exclusive_at(
         &self,
         hint: LeafHint,
@@ -129,7 +161,8 @@ impl Tree {
         if self.mode != LatchMode::Optimistic {
             return Ok(None);
         }
-        let Some(guard) = self.pager.revalidate(stamp).and_then(Optimistic::upgrade) else { return Ok(None) };
+        let view = self.pager.revalidate(stamp).or_else(|| self.leaf_around(hint, key));
+        let Some(guard) = view.and_then(Optimistic::upgrade) else { return Ok(None) };
         self.verify_node(&guard)?;
         let leaf = Node(guard.page());
         if cfg!(debug_assertions) && !leaf.covers(key) {

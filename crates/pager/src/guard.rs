@@ -17,6 +17,12 @@ pub struct PageStamp {
     pub(crate) frame: usize,
 }
 
+impl PageStamp {
+    pub fn pid(&self) -> PageId {
+        self.pid
+    }
+}
+
 /// View of a page without a latch. Loaded values count only after `validate` returned true (PG-4).
 #[derive(Clone, Copy)]
 pub struct Optimistic<'p> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use btree::{Batch, LatchMode, LeafHint, Tree};
+use btree::{Batch, Found, LatchMode, LeafHint, Tree};
 use os::SimFolder;
 use pager::Background;
 use stdx::prng::Prng;
@@ -32,6 +32,19 @@ fn read(tree: &Tree, history: &History, number: usize, hints: LeafHint, out: &mu
     let known = history.word[number].load(Ordering::SeqCst);
     out.clear();
     let found = tree.get_with_hint(hints, &key(number), out).unwrap();
+    check_read(tree, history, number, known, found, out);
+}
+
+/// Reads a key, starting at a leaf that may be another key's and may have changed. Keeps where the key was.
+fn locate(tree: &Tree, history: &History, number: usize, hint: &mut LeafHint, out: &mut Vec<u8>) {
+    let known = history.word[number].load(Ordering::SeqCst);
+    out.clear();
+    let (found, at) = tree.get_and_locate(*hint, &key(number), out).unwrap();
+    *hint = at;
+    check_read(tree, history, number, known, found, out);
+}
+
+fn check_read(tree: &Tree, history: &History, number: usize, known: u64, found: Found, out: &[u8]) {
     assert!(found.word >= known, "key {number}: a read saw {} after {known}", found.word);
     assert!(found.word <= tree.pager().wal_head());
     if found.present {
@@ -112,7 +125,14 @@ fn stress(modes: &[LatchMode], end: usize, steps: u64) {
                     match prng.below(10) {
                         0..5 => increment(&tree, history, number, hints[number], &mut prng),
                         5..7 => delete(&tree, history, number),
-                        _ => read(&tree, history, number, hints[number], &mut out),
+                        7..9 => read(&tree, history, number, hints[number], &mut out),
+                        _ => {
+                            // The hint of a neighbour is often that of the same leaf.
+                            let other = (number + prng.below(3) as usize) % KEYS;
+                            let mut hint = hints[other];
+                            locate(&tree, history, number, &mut hint, &mut out);
+                            hints[number] = hint;
+                        }
                     }
                 }
             }));
