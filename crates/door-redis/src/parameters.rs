@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use stdx::sync::Mutex;
+use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::host::Refused;
 use crate::number;
@@ -22,12 +23,28 @@ use parameter::{Class, Kind, Parameter};
 /// Changes that have been checked.
 pub struct Checked(Vec<(&'static str, String)>);
 
-#[derive(Default)]
+const BUSY_THRESHOLD: &str = "busy-reply-threshold";
+
 pub struct Parameters {
     set: Mutex<BTreeMap<&'static str, String>>,
+    /// The value of `busy-reply-threshold`, which every script reads.
+    busy_threshold_ms: AtomicU64,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        let parameters = Parameters { set: Mutex::default(), busy_threshold_ms: AtomicU64::new(0) };
+        parameters.busy_threshold_ms.store(parameters.number(BUSY_THRESHOLD), Ordering::Relaxed);
+        parameters
+    }
 }
 
 impl Parameters {
+    /// Returns after how many milliseconds a script counts as busy; 0 for never.
+    pub fn busy_threshold_ms(&self) -> u64 {
+        self.busy_threshold_ms.load(Ordering::Relaxed)
+    }
+
     /// Returns names and values of all parameters that are not among `known`.
     pub fn others(&self, known: &[(String, String)]) -> Vec<(String, String)> {
         let set = self.set.lock();
@@ -71,7 +88,11 @@ impl Parameters {
     }
 
     pub fn apply(&self, Checked(changes): Checked) {
-        self.set.lock().extend(changes);
+        let mut set = self.set.lock();
+        set.extend(changes);
+        if let Some(threshold) = set.get(BUSY_THRESHOLD).and_then(|text| text.parse().ok()) {
+            self.busy_threshold_ms.store(threshold, Ordering::Relaxed);
+        }
     }
 }
 
@@ -142,6 +163,18 @@ mod tests {
         assert_eq!(get(&parameters, "hash-max-listpack-value"), "1024");
         assert_eq!(get(&parameters, "hash-max-ziplist-value"), "1024");
         assert_eq!(get(&parameters, "hz"), "100");
+    }
+
+    #[test]
+    fn scripts_read_the_threshold_that_either_name_has_set() {
+        let parameters = Parameters::default();
+        assert_eq!(parameters.busy_threshold_ms(), 5000);
+        for (name, value) in [("busy-reply-threshold", 0), ("lua-time-limit", 250)] {
+            let text = value.to_string();
+            let checked = parameters.check(&[(name, &text)]);
+            parameters.apply(checked.unwrap_or_else(|refused| panic!("{refused:?}")));
+            assert_eq!((parameters.busy_threshold_ms(), parameters.number(BUSY_THRESHOLD)), (value, value), "{name}");
+        }
     }
 
     #[test]

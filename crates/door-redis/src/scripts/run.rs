@@ -69,7 +69,7 @@ pub fn run(
     });
     let id = shared.runs.add(running.clone());
     let before = (session.db, session.resp3);
-    let threshold_ms = shared.parameters.number("busy-reply-threshold");
+    let threshold_ms = shared.parameters.busy_threshold_ms();
     let (db, read_only, run_command) = (session.db, terms.read_only, terms.run_command);
     session.runs_script = true;
     let mut run =
