@@ -122,6 +122,8 @@ pub enum Fault {
     },
     /// Another transaction has changed what this serializable one has read.
     ReadWriteDependency,
+    /// A serializable transaction reads keys of the Redis door that it does not name, and its commit cannot validate that.
+    KeyRangeRead,
     /// Another transaction has made an object of that name, or a schema, while this one waited.
     NameTaken(Box<TableName>),
     /// Another transaction has changed or dropped a definition while this one waited.
@@ -387,6 +389,7 @@ impl fmt::Display for Fault {
             Fault::FileRead(failed) => write!(f, "cannot read '{}': {}", failed.path, failed.cause),
             Fault::FileWrite(failed) => write!(f, "cannot write '{}': {}", failed.path, failed.cause),
             Fault::Storage(what) => f.write_str(what),
+            Fault::KeyRangeRead => f.write_str("a serializable transaction reads keys that it does not name"),
             Fault::Dialect(raised) => write!(f, "{} ({}): {}", raised.code, raised.state, raised.message),
         }
     }

@@ -26,6 +26,10 @@ impl QueryBlock {
         for (at, table) in self.tables.iter_mut().enumerate() {
             let Some(lock) = table.lock.filter(|lock| lock.candidates == Candidates::Seen) else { continue };
             let Some(key_at) = table.key_at else { continue };
+            // Keys have no versions to recheck: their scan locks them.
+            if matches!(table.origin, Origin::System(_)) {
+                continue;
+            }
             table.lock = None;
             self.used[key_at] = true;
             locks.push((at, lock));

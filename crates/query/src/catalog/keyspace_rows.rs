@@ -25,6 +25,8 @@ pub struct ValueForms {
     /// The number of a database.
     pub database: fn(u8) -> Value,
     pub unsigned: fn(u64) -> Value,
+    /// The id of a stream's entry.
+    pub id: fn(&str) -> Value,
     /// An instant, in milliseconds since 1970.
     pub instant: fn(u64) -> Value,
     /// Returns the milliseconds of an instant; `None` of NULL.
@@ -36,13 +38,15 @@ pub struct ValueForms {
 pub struct KeyspaceTable {
     pub kind: Kind,
     pub forms: &'static ValueForms,
+    /// The name under which the dialect would store the schema.
+    pub schema: &'static str,
     /// Less than `TABLES_MAX`, and no other table's.
     pub number: usize,
 }
 
 impl KeyspaceTable {
-    pub const fn new(kind: Kind, forms: &'static ValueForms, number: usize) -> KeyspaceTable {
-        KeyspaceTable { kind, forms, number }
+    pub const fn new(kind: Kind, forms: &'static ValueForms, schema: &'static str, number: usize) -> KeyspaceTable {
+        KeyspaceTable { kind, forms, schema, number }
     }
 
     /// Returns the number that identifies the table among those of the catalog.

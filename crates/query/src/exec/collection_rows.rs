@@ -52,7 +52,7 @@ pub fn entry_rows<'r>(
         vec![
             (forms.database)(db),
             Value::bytes(key),
-            Value::bytes(name_of_id(id)),
+            (forms.id)(&name_of_id(id)),
             (forms.unsigned)(id.ms),
             (forms.unsigned)(id.seq),
             (forms.unsigned)(position as u64),
@@ -63,8 +63,8 @@ pub fn entry_rows<'r>(
     })
 }
 
-pub fn name_of_id(id: StreamId) -> Vec<u8> {
-    format!("{}-{}", id.ms, id.seq).into_bytes()
+pub fn name_of_id(id: StreamId) -> String {
+    format!("{}-{}", id.ms, id.seq)
 }
 
 fn score_of(value: &[u8]) -> f64 {

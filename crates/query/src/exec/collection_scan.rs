@@ -16,6 +16,7 @@ use crate::catalog::keyspace_rows::KeyspaceTable;
 use crate::engine_fault::engine_fault;
 use crate::exec::collection_rows::{element_row, entry_rows, name_of_id, row_key};
 use crate::exec::host::host;
+use crate::exec::keys;
 use crate::exec::keyspace_scan::walk;
 use crate::exec::keyspace_wanted::{Wanted, wanted};
 use crate::exec::memory::Held;
@@ -107,6 +108,9 @@ impl CollectionScan {
     pub fn open(place: &CollectionPlace<'_>, ctx: &mut EvalContext) -> Result<CollectionScan> {
         let wanted = wanted(place.system, place.conditions, place.offset, place.base.map(|row| &**row), ctx)?;
         let named = wanted.named();
+        if named.is_none() {
+            keys::check_walk(ctx)?;
+        }
         let databases = if named.is_some() { Vec::new() } else { wanted.databases() };
         Ok(CollectionScan {
             wanted,
@@ -134,7 +138,7 @@ impl CollectionScan {
         loop {
             if let Some((db, key)) = self.keys.next() {
                 let is_named = self.wanted.keys.is_some();
-                let (mut is_locked, mut keeps_lock) = (false, self.wanted.names.is_some());
+                let (mut is_locked, mut keeps_lock) = (false, self.wanted.names.is_some() || keys::is_validated(ctx));
                 if let Some(lock) = place.lock.filter(|_| is_named) {
                     let Some(found) = lock_key(place.keys.kind, (db, &key), lock, ctx)? else { continue };
                     is_locked = true;
@@ -270,7 +274,7 @@ fn read_on(
     let expire_at_ms = own.map_or(found.expire_at_ms, |own| own.collection().expire_at_ms);
     let mut rows = Vec::with_capacity(found.elements.len());
     for (id, fields) in &found.entries {
-        let name = name_of_id(*id);
+        let name = name_of_id(*id).into_bytes();
         rows.extend(entry_rows(table, (db, key), *id, fields, expire_at_ms).map(|row| (name.clone(), row)));
     }
     let is_own = |name: &[u8]| own.is_some_and(|own| own.item(name).is_some());
@@ -490,5 +494,5 @@ fn entries_by_id(
 fn id_of(name: &[u8]) -> Option<StreamId> {
     let (ms, seq) = std::str::from_utf8(name).ok()?.split_once('-')?;
     let id = StreamId { ms: ms.parse().ok()?, seq: seq.parse().ok()? };
-    (name_of_id(id) == name).then_some(id)
+    (name_of_id(id).as_bytes() == name).then_some(id)
 }

@@ -24,7 +24,7 @@ use crate::exec::row_ops;
 use crate::exec::row_ops::all_hold;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::nodes::node::{Lock, LockWait};
+use crate::nodes::node::{Candidates, Lock, LockWait};
 use crate::nodes::system_table::SystemTable;
 use crate::value::Value;
 
@@ -138,6 +138,22 @@ pub fn current(table: &KeyspaceTable, row_key: &[u8], ctx: &mut EvalContext) -> 
     })
 }
 
+/// Returns how a scan of keys locks them. A commit validates no keys, so a transaction whose reads it validates locks the keys that it reads.
+pub fn lock_of_scan(lock: Option<Lock>, ctx: &mut EvalContext) -> Option<Lock> {
+    let own = Lock { strength: Strength::Shared, wait: LockWait::Patient, candidates: Candidates::Current };
+    lock.or_else(|| is_validated(ctx).then_some(own))
+}
+
+/// Returns whether the commit validates what the transaction reads.
+pub fn is_validated(ctx: &mut EvalContext) -> bool {
+    host(ctx).txn.as_ref().is_some_and(|txn| txn.validates_reads())
+}
+
+/// Fails if keys that the statement does not name must not be read: no lock keeps others from adding to them.
+pub fn check_walk(ctx: &mut EvalContext) -> Result<()> {
+    if is_validated(ctx) { Err(Fault::KeyRangeRead) } else { Ok(()) }
+}
+
 /// The place of a key table in a statement, and how its rows are locked.
 pub struct Locking<'l> {
     pub system: &'static SystemTable,
@@ -157,6 +173,7 @@ impl Locking<'_> {
         find(self.system, self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
             FoundKeys::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
             FoundKeys::Walked(db, keys) => {
+                check_walk(ctx)?;
                 keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx))
             }
         })?;
@@ -189,6 +206,8 @@ impl Locking<'_> {
         let LockedKey::Present(found) = locked else { return Ok(()) };
         match self.wide(db, key, row(self.keys.forms, db, key, &found.value, found.expire_at_ms), ctx)? {
             Some(wide) => rows.push(wide, ctx)?,
+            // That it does not match was read.
+            None if is_validated(ctx) => {}
             None => host(ctx).txn()?.unlock_last(),
         }
         Ok(())

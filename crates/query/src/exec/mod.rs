@@ -161,11 +161,13 @@ fn system_rows(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> R
     let Node::System { table, offset, width, wanted, lock, key_at, .. } = node else {
         return Err(Fault::corrupt("no system table"));
     };
-    if let Some(place) = collection_place(node, base) {
+    if let Some(place) = collection_place(node, base, ctx) {
         return Ok(State::Collection(Box::new(collection_scan::CollectionScan::open(&place, ctx)?)));
     }
-    if let (Some(lock), Some(of_keys)) = (lock, table.keyspace()) {
-        let (lock, offset, width, key_at) = (*lock, *offset, *width, *key_at);
+    if let Some(of_keys) = table.keyspace()
+        && let Some(lock) = keys::lock_of_scan(*lock, ctx)
+    {
+        let (offset, width, key_at) = (*offset, *width, *key_at);
         let locking =
             keys::Locking { system: table, keys: of_keys, conditions: wanted, lock, offset, width, key_at, base };
         let (rows, held) = locking.rows(ctx)?.into_parts();
@@ -196,7 +198,11 @@ fn system_rows(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> R
 }
 
 /// Returns the place of a table of collections, which is read in batches.
-fn collection_place<'p>(node: &'p Node, base: Option<&'p Arc<Row>>) -> Option<collection_scan::CollectionPlace<'p>> {
+fn collection_place<'p>(
+    node: &'p Node,
+    base: Option<&'p Arc<Row>>,
+    ctx: &mut EvalContext,
+) -> Option<collection_scan::CollectionPlace<'p>> {
     let Node::System { table, offset, width, wanted, lock, key_at } = node else { return None };
     let keys = table.keyspace().filter(|keys| keys.kind != Kind::String)?;
     Some(collection_scan::CollectionPlace {
@@ -205,7 +211,7 @@ fn collection_place<'p>(node: &'p Node, base: Option<&'p Arc<Row>>) -> Option<co
         conditions: wanted,
         offset: *offset,
         width: *width,
-        lock: *lock,
+        lock: keys::lock_of_scan(*lock, ctx),
         key_at: *key_at,
         base,
     })
@@ -381,7 +387,7 @@ impl Exec {
             }
             (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
             (node, State::Collection(state)) => {
-                if let Some(place) = collection_place(node, self.base.as_ref()) {
+                if let Some(place) = collection_place(node, self.base.as_ref(), ctx) {
                     state.next(&place, ctx, out)?;
                 }
             }

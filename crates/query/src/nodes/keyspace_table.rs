@@ -27,6 +27,7 @@ static CHANGED: [OnceLock<Arc<Table>>; TABLES_MAX] = [const { OnceLock::new() };
 const FORMS: ValueForms = ValueForms {
     database: |db| Value::UInt(u64::from(db)),
     unsigned: Value::UInt,
+    id: |id| Value::bytes(id),
     instant: |ms| Value::Timestamp(Timestamp((ms as i64).saturating_mul(1000))),
     instant_ms: |value| match value {
         Value::Timestamp(time) => Some(u64::try_from(time.0 / 1000).unwrap_or(0)),
@@ -43,12 +44,12 @@ const EXPIRES_AT_TYPE: Type = Type::undeclared(Storage::TimestampTz, (19, 3), tr
 const POSITION_TYPE: Type = Type::undeclared(Storage::Int { bytes: 8, signed: true }, (20, 0), true);
 const SCORE_TYPE: Type = Type::undeclared(Storage::Float8, (22, 31), false);
 
-static STRINGS: KeyspaceTable = KeyspaceTable::new(Kind::String, &FORMS, 0);
-static HASHES: KeyspaceTable = KeyspaceTable::new(Kind::Hash, &FORMS, 1);
-static LISTS: KeyspaceTable = KeyspaceTable::new(Kind::List, &FORMS, 2);
-static SETS: KeyspaceTable = KeyspaceTable::new(Kind::Set, &FORMS, 3);
-static SORTED_SETS: KeyspaceTable = KeyspaceTable::new(Kind::ZSet, &FORMS, 4);
-static STREAMS: KeyspaceTable = KeyspaceTable::new(Kind::Stream, &FORMS, 5);
+static STRINGS: KeyspaceTable = KeyspaceTable::new(Kind::String, &FORMS, SCHEMA, 0);
+static HASHES: KeyspaceTable = KeyspaceTable::new(Kind::Hash, &FORMS, SCHEMA, 1);
+static LISTS: KeyspaceTable = KeyspaceTable::new(Kind::List, &FORMS, SCHEMA, 2);
+static SETS: KeyspaceTable = KeyspaceTable::new(Kind::Set, &FORMS, SCHEMA, 3);
+static SORTED_SETS: KeyspaceTable = KeyspaceTable::new(Kind::ZSet, &FORMS, SCHEMA, 4);
+static STREAMS: KeyspaceTable = KeyspaceTable::new(Kind::Stream, &FORMS, SCHEMA, 5);
 
 pub static TABLES: [SystemTable; 6] = [
     SystemTable {
@@ -139,7 +140,7 @@ pub fn table(system: &'static SystemTable) -> &'static Arc<Table> {
         let part = |column: &usize| Part { column: *column, prefix: None, order: KeyOrder::ASCENDING };
         let table = Table {
             id: keys.id(),
-            schema: SCHEMA.to_owned(),
+            schema: keys.schema.to_owned(),
             version: 1,
             map: engine::rows::MapId::MAX,
             primary_form: KeyForm::Hashed,

@@ -76,6 +76,7 @@ impl From<Fault> for SqlError {
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
             Fault::ReadWriteDependency => error::UNKNOWN_ERROR.with(&[&engine::Error::ReadWriteDependency]),
+            Fault::KeyRangeRead => SqlError::unsupported("scans of keys in a serializable transaction"),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),
             Fault::SerializationFailure { is_deleted } => {
                 error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure { is_deleted }])

@@ -9,7 +9,7 @@ use query::catalog::table::{Identity, Table};
 use query::nodes::change::{Delete, Insert, OnConflict, Returning, Target, Update, Values};
 use query::nodes::expr::Expr;
 use query::nodes::node::{Candidates, Lock, LockWait, Node};
-use query::nodes::relation::{Origin, Source};
+use query::nodes::relation::Source;
 use query::nodes::subquery::{Question, Subquery};
 use query::nodes::walk::{conjuncts, has_subquery};
 use query::plan::statistics::Statistics;
@@ -19,7 +19,7 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::Binder;
-use crate::bind::from::{FoundRelation, names_of};
+use crate::bind::from::{FoundRelation, base_of, names_of};
 use crate::bind::query_expression::project_column;
 use crate::bind::rights::ChangedNeed;
 use crate::bind::rules::{Omitted, target_type};
@@ -482,7 +482,7 @@ impl Binder<'_> {
     pub fn changed(&mut self, table: &Arc<Table>, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
         let place = &self.scope().tables[0];
         let (offset, key_at) = (place.offset, place.key_at.unwrap_or(place.offset));
-        debug_assert!(matches!(place.origin, Origin::Base(_)));
+        debug_assert!(base_of(&place.origin).is_some());
         let mut rules = self.rules(table, &[doing], Omitted::Nothing)?;
         rules.options = self.through.as_ref().map(|view| view.options.clone()).unwrap_or_default();
         Ok(Target { rules, offset, key_at, sets })

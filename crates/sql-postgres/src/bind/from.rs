@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table;
 use query::nodes::expr::{Case, Expr};
+use query::nodes::keyspace_table;
 use query::nodes::node::Node;
 use query::nodes::relation::{Columns, Origin, ScopeTable, Source};
 use query::nodes::system_table::SystemTable;
@@ -23,6 +24,7 @@ use crate::bind::merge;
 use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn, Presence};
 use crate::bind::typing::{Operand, settled, typmod_of_expr};
 use crate::error::{PgError, Result, state};
+use crate::system::keyspace;
 use crate::types::foreign;
 use crate::types::oid::Oid;
 use crate::types::registry::column_type;
@@ -504,7 +506,10 @@ impl Binder<'_> {
 
     fn find_in(&self, schema: &str, name: &str) -> Option<FoundRelation> {
         if let Some(system) = self.environment.session.system_table(schema, name) {
-            return Some(FoundRelation::System(system));
+            return Some(match system.is_keyspace() {
+                true => FoundRelation::Table(keyspace_table::table(system).clone()),
+                false => FoundRelation::System(system),
+            });
         }
         let stored = SchemaName::new(self.environment.database, schema)?.stored().into_owned();
         // A view sees no temporary table of the session that reads it.
@@ -582,7 +587,7 @@ impl Binder<'_> {
             readable: Columns::All,
             within: None,
             after: Vec::new(),
-            origin: Origin::Base(table.clone()),
+            origin: origin_of(table),
         })?;
         let offset = self.scope().tables[at].offset;
         let mut item = names_of(table, shown, offset);
@@ -596,7 +601,10 @@ impl Binder<'_> {
         if self.open_views.is_empty() && !self.named.iter().any(|(id, alias)| *id == table.id && alias == shown) {
             self.named.push((table.id, shown.to_owned()));
         }
-        if !self.tables.iter().any(|known| known.id == table.id) {
+        if table.is_keyspace() {
+            // Its definition never changes, and its rows are of this moment.
+            self.volatile = true;
+        } else if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(table)?;
             self.tables.push(table.clone());
         }
@@ -605,7 +613,7 @@ impl Binder<'_> {
 
     /// Ensures that the table's statistics are available to the planner.
     pub fn know(&mut self, table: &Arc<Table>) {
-        if self.known.iter().any(|(known, _)| known.id == table.id) {
+        if table.is_keyspace() || self.known.iter().any(|(known, _)| known.id == table.id) {
             return;
         }
         self.environment.session.know(table);
@@ -616,6 +624,23 @@ impl Binder<'_> {
 /// Returns the name of a stored schema in its database.
 pub fn schema_shown(stored: &str) -> Option<String> {
     SchemaName::of_stored(stored).map(|name| name.schema.to_owned())
+}
+
+/// Returns where the rows of a table are.
+pub fn origin_of(table: &Arc<Table>) -> Origin {
+    match keyspace::system_table(table) {
+        Some(system) => Origin::System(system),
+        None => Origin::Base(table.clone()),
+    }
+}
+
+/// Returns the table whose rows a statement can lock and change.
+pub fn base_of(origin: &Origin) -> Option<&Arc<Table>> {
+    match origin {
+        Origin::Base(table) => Some(table),
+        Origin::System(system) if system.is_keyspace() => Some(keyspace_table::table(system)),
+        _ => None,
+    }
 }
 
 /// Returns the names of a stored table's columns, at this place of the wide row.

@@ -181,7 +181,8 @@ impl ResultColumn {
 
 /// Returns the OID of a table or view, by its number in the catalog: those below 16384 are the system's.
 pub fn relation_oid(id: u64) -> Oid {
-    FIRST_OID.saturating_add(u32::try_from(id).unwrap_or(u32::MAX))
+    let number = || FIRST_OID.saturating_add(u32::try_from(id).unwrap_or(u32::MAX));
+    crate::system::keyspace::oid_of(id).unwrap_or_else(number)
 }
 
 const FIRST_OID: Oid = 16384;

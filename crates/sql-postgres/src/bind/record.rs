@@ -329,7 +329,7 @@ impl Binder<'_> {
 
     /// Keeps a table whose row type the statement uses as it is.
     fn tables_of_row_types(&mut self, table: &Arc<query::catalog::table::Table>) {
-        if !self.tables.iter().any(|known| known.id == table.id) {
+        if !table.is_keyspace() && !self.tables.iter().any(|known| known.id == table.id) {
             self.tables.push(table.clone());
         }
     }

@@ -10,10 +10,10 @@ use query::catalog::table::{Default, Identity, Table};
 use query::nodes::change::Rules;
 use query::nodes::expr::Expr;
 use query::nodes::formula::Formula;
-use query::nodes::relation::{Columns, Origin, ScopeTable};
+use query::nodes::relation::{Columns, ScopeTable};
 use syntax::postgres::tree;
 
-use crate::bind::from::{columns_of, names_of};
+use crate::bind::from::{columns_of, names_of, origin_of};
 use crate::bind::scope::{BlockScope, Clause, NameItem};
 use crate::bind::typing::{Operand, literal, shown, unsupported};
 use crate::bind::{Binder, TableExpression, relation_oid};
@@ -314,7 +314,7 @@ impl Binder<'_> {
             schema: table.schema.clone(),
             hidden: vec![false; columns.len()],
             columns,
-            origin: Origin::Base(table.clone()),
+            origin: origin_of(table),
             offset: 0,
             key_at: None,
             lock: None,

@@ -20,6 +20,7 @@ use query::types::Column;
 use syntax::postgres::tree::{self, Const, Distinct, ExprKind, LockStrength, LockingClause, ResTarget, Select, SortBy};
 
 use crate::bind::Binder;
+use crate::bind::from::base_of;
 use crate::bind::output_name::name_of_item;
 use crate::bind::scope::{BlockScope, BoundQuery, Clause, Grouped, NameColumn, OutputColumn};
 use crate::bind::typing::{Operand, oid_of, settled, unknown_type, unsupported};
@@ -633,7 +634,7 @@ impl Binder<'_> {
                     continue;
                 }
                 check_lockable(table, word, is_named)?;
-                let Origin::Base(base) = &table.origin else { continue };
+                let Some(base) = base_of(&table.origin) else { continue };
                 if base.query.is_some() {
                     let text = format!("cannot lock rows in materialized view \"{}\"", base.name);
                     return Err(PgError::new(state::WRONG_OBJECT_TYPE, text));
@@ -670,6 +671,7 @@ fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> 
         return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
     }
     let node = match &table.origin {
+        origin if base_of(origin).is_some() => return Ok(()),
         Origin::Base(_) => return Ok(()),
         Origin::Derived { node } | Origin::Lateral { node, .. } => node,
         Origin::System(_) | Origin::View(_) => return Err(unsupported(format!("{word} of a system table"))),

@@ -199,6 +199,8 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         )
         .detail("Reason code: Canceled on identification as a pivot, during commit attempt.")
         .hint("The transaction might succeed if retried."),
+        Fault::KeyRangeRead => PgError::unsupported("scans of keys in a SERIALIZABLE transaction")
+            .hint("Name the keys with = or IN, or use REPEATABLE READ."),
         Fault::TooManyLocks { max } => PgError::new(state::OUT_OF_MEMORY, "out of shared memory")
             .hint(format!("All sessions together hold at most {max} advisory locks.")),
         Fault::TooManyWaits => PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements wait at once"),

@@ -125,12 +125,8 @@ fn find_object(
         ObjectKind::Schema => {
             let name = parts.last().map_or("", String::as_str);
             let stored = SchemaName::new(database, name).map(|name| name.stored().into_owned());
-            Ok(match name {
-                "pg_catalog" => Some(oids::PG_CATALOG),
-                "information_schema" => Some(oids::INFORMATION_SCHEMA),
-                _ => stored
-                    .and_then(|stored| snapshot.schemas.get(&stored).map(|schema| system::view::schema_oid(schema))),
-            })
+            let own = || stored.and_then(|stored| Some(system::view::schema_oid(snapshot.schemas.get(&stored)?)));
+            Ok(system::oid_of_schema(name).or_else(own))
         }
         ObjectKind::Role => {
             let name = parts.last().map_or("", String::as_str);
@@ -223,9 +219,8 @@ fn name_object(
         }
         ObjectKind::Type => name_type(snapshot, database, path, oid),
         ObjectKind::Schema => match oid {
-            oids::PG_CATALOG => Some("pg_catalog".to_owned()),
             oids::PUBLIC => Some("public".to_owned()),
-            oids::INFORMATION_SCHEMA => Some("information_schema".to_owned()),
+            oid if system::name_of_schema(oid).is_some() => system::name_of_schema(oid).map(str::to_owned),
             oid => match snapshot.object(oids::object_of(oid)?)? {
                 Object::Schema(schema) => Some(quoted(schema_of(&schema.name))),
                 _ => None,

@@ -17,6 +17,7 @@ pub const PG_CLASS: Oid = 1259;
 pub const PG_ATTRDEF: Oid = 2604;
 pub const PG_CONSTRAINT: Oid = 2606;
 pub const PG_NAMESPACE: Oid = 2615;
+pub const PG_EXTENSION: Oid = 3079;
 pub const PG_REWRITE: Oid = 2618;
 /// The role that stands for the owner of the current database.
 pub const PG_DATABASE_OWNER: Oid = 6171;
@@ -29,6 +30,11 @@ pub const COLLATION_C: Oid = 950;
 /// The access methods.
 pub const HEAP: Oid = 2;
 pub const BTREE: Oid = 403;
+
+/// The schema of the Redis door's keys, the extension that it belongs to, and the first of its tables. PostgreSQL's own objects end before them.
+pub const REDIS: Oid = 16_000;
+pub const REDIS_EXTENSION: Oid = 16_001;
+pub const REDIS_STRINGS: Oid = 16_002;
 
 /// Returns the OID of an object of the catalog.
 pub fn of_object(id: u64) -> Oid {

@@ -13,6 +13,7 @@ use query::nodes::table_function::Give;
 
 use crate::batch::Row;
 use crate::system::extract::Extract;
+use crate::system::keyspace;
 use crate::system::served::SERVED;
 use crate::system::wanted::Wanted;
 use crate::types::oid::Oid;
@@ -31,6 +32,8 @@ pub enum Source {
     Both(&'static Extract, Rows),
     /// No object of the kind can be made.
     Empty,
+    /// Keys of the Redis door, which a statement reads and changes by itself.
+    Keys,
 }
 
 /// A relation that is served: schema, name, the columns by which rows are found at less cost, and the rows.
@@ -93,7 +96,7 @@ pub fn by_oid(oid: Oid) -> Option<&'static SystemRelation> {
 fn read_all() -> Vec<SystemRelation> {
     let served: HashMap<(&str, &str), &Served> = SERVED.iter().map(|row| ((row.schema, row.name), row)).collect();
     let lines = include_str!("extract/relations.tsv").lines();
-    lines.filter_map(|line| read(line, &served)).collect()
+    lines.filter_map(|line| read(line, &served)).chain(keyspace::made()).collect()
 }
 
 fn read(line: &'static str, served: &HashMap<(&str, &str), &'static Served>) -> Option<SystemRelation> {
@@ -160,6 +163,6 @@ fn give(search: &Search, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<(
             extract.give(&wanted, ctx, &mut give_kept)?;
             rows(&wanted, ctx, &mut give_kept)
         }
-        Source::Empty => Ok(()),
+        Source::Empty | Source::Keys => Ok(()),
     }
 }

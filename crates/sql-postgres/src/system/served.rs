@@ -5,7 +5,7 @@ use crate::system::catalog::{
 };
 use crate::system::relations::Source::{Both, Empty, Extract, Rows};
 use crate::system::relations::{Served, Source};
-use crate::system::{activity, extract, information, locks};
+use crate::system::{activity, extract, information, keyspace, locks};
 
 const fn of(name: &'static str, keys: &'static [&'static str], source: Source) -> Served {
     Served { schema: "pg_catalog", name, keys, source }
@@ -38,7 +38,7 @@ pub static SERVED: &[Served] = &[
     of("pg_description", &["objoid"], Both(&extract::PG_DESCRIPTION, describe::pg_description)),
     of("pg_enum", &["enumtypid"], Rows(user_type::pg_enum)),
     of("pg_event_trigger", &[], Empty),
-    of("pg_extension", &[], Empty),
+    of("pg_extension", &[], Rows(keyspace::pg_extension)),
     of("pg_foreign_data_wrapper", &[], Empty),
     of("pg_foreign_server", &[], Empty),
     of("pg_foreign_table", &[], Empty),

@@ -161,7 +161,7 @@ fn one(shown: &Shown, oid: Oid, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
 }
 
 fn system(relation: &relations::SystemRelation) -> Row {
-    let namespace = if relation.table.schema == "pg_catalog" { oids::PG_CATALOG } else { oids::INFORMATION_SCHEMA };
+    let namespace = crate::system::oid_of_schema(relation.table.schema).unwrap_or(0);
     let row = ClassRow {
         oid: relation.oid,
         name: relation.table.name,

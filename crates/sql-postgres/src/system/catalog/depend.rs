@@ -11,7 +11,8 @@ use crate::batch::Row;
 use crate::define::materialized::view_of;
 use crate::system::catalog::constraint::index_of_key;
 use crate::system::cells::{letter, null, number, oid, text, truth};
-use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
+use crate::system::keyspace;
+use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_EXTENSION, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
 use crate::system::view::{
     Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of, relations_of_view,
 };
@@ -26,6 +27,7 @@ type End = (Oid, Oid, i64);
 const NORMAL: char = 'n';
 const AUTO: char = 'a';
 const INTERNAL: char = 'i';
+const EXTENSION: char = 'e';
 
 fn row((class, object, part): End, (of_class, of_object, of_part): End, kind: char) -> Row {
     vec![oid(class), oid(object), number(part), oid(of_class), oid(of_object), number(of_part), letter(kind)]
@@ -33,6 +35,14 @@ fn row((class, object, part): End, (of_class, of_object, of_part): End, kind: ch
 
 pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let redis = (PG_NAMESPACE, oids::REDIS, 0);
+    let extension = (PG_EXTENSION, oids::REDIS_EXTENSION, 0);
+    give(row(extension, redis, NORMAL), ctx)?;
+    give(row(redis, extension, EXTENSION), ctx)?;
+    for table in keyspace::all() {
+        give(row((PG_CLASS, table.oid, 0), redis, NORMAL), ctx)?;
+        give(row((PG_CLASS, table.oid, 0), extension, EXTENSION), ctx)?;
+    }
     for (_, schema) in shown.schemas() {
         let namespace = (PG_NAMESPACE, crate::system::view::schema_oid(schema), 0);
         for table in schema.tables.values() {

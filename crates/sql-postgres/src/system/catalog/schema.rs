@@ -7,22 +7,22 @@ use query::nodes::table_function::Give;
 
 use crate::rights::object::Object;
 use crate::system::cells::{letter, null, number, oid, text, truth};
-use crate::system::oids;
 use crate::system::rights;
 use crate::system::view::{Shown, schema_oid};
 use crate::system::wanted::Wanted;
+use crate::system::{SCHEMAS, oids};
 
 /// The rights that the system's schemas have from the beginning, which pg_dump leaves out.
 pub fn pg_init_privs(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     const PG_NAMESPACE: u32 = 2615;
-    [oids::PG_CATALOG, oids::INFORMATION_SCHEMA].into_iter().try_for_each(|schema| {
+    SCHEMAS.into_iter().try_for_each(|(_, schema)| {
         give(vec![oid(schema), oid(PG_NAMESPACE), number(0), letter('i'), rights::of_system_schema()], ctx)
     })
 }
 
 pub fn pg_namespace(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
-    for (number, name) in [(oids::PG_CATALOG, "pg_catalog"), (oids::INFORMATION_SCHEMA, "information_schema")] {
+    for (name, number) in SCHEMAS {
         let rights = rights::of_system_schema();
         give(vec![oid(number), text(name), oid(oids::POSTGRES), rights], ctx)?;
     }

@@ -8,6 +8,7 @@ use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
+use query::nodes::keyspace_table;
 
 use crate::error::{PgError, state};
 use crate::functions::PgFunction;
@@ -180,8 +181,11 @@ fn answer(set: &RoleSet, of: &Rights, asked: &Asked, ctx: &mut EvalContext) -> V
 }
 
 /// Answers for a relation of the system: all may read it, unless it is secret.
-fn of_system(oid: Oid, set: &RoleSet, asked: &Asked) -> Option<Value> {
+fn of_system(oid: Oid, set: &RoleSet, asked: &Asked, ctx: &mut EvalContext) -> Option<Value> {
     let relation = relations::by_oid(oid)?;
+    if relation.table.is_keyspace() {
+        return Some(answer(set, &Rights::table(keyspace_table::table(&relation.table)), asked, ctx));
+    }
     let is_secret = SECRET.iter().any(|(name, _)| *name == relation.table.name);
     let reads = asked.iter().any(|(bit, option)| *bit == privilege::SELECT && !option);
     Some(Value::from(set.is_super || reads && !is_secret))
@@ -201,7 +205,7 @@ fn on_table(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     let Some(Question { set, arguments }) = question(values, 2, ctx)? else { return Ok(Value::Null) };
     let oid = relation_of(&arguments[0], ctx)?;
     let asked = asked(text(arguments, 1)?, ObjectClass::Relation.all())?;
-    if let Some(answer) = of_system(oid, &set, &asked) {
+    if let Some(answer) = of_system(oid, &set, &asked, ctx) {
         return Ok(answer);
     }
     Ok(match object(oid, ctx).as_ref().and_then(rights_of) {
@@ -226,7 +230,7 @@ fn on_any_column(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let Some(Question { set, arguments }) = question(values, 2, ctx)? else { return Ok(Value::Null) };
     let oid = relation_of(&arguments[0], ctx)?;
     let asked = asked(text(arguments, 1)?, ObjectClass::Column.all())?;
-    if let Some(answer) = of_system(oid, &set, &asked) {
+    if let Some(answer) = of_system(oid, &set, &asked, ctx) {
         return Ok(answer);
     }
     let found = object(oid, ctx);
@@ -275,7 +279,7 @@ fn on_column(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
         return Err(PgError::new(state::UNDEFINED_COLUMN, message).into());
     };
     let asked = asked(text(arguments, 2)?, ObjectClass::Column.all())?;
-    if let Some(answer) = of_system(oid, &set, &asked) {
+    if let Some(answer) = of_system(oid, &set, &asked, ctx) {
         return Ok(answer);
     }
     if let (Some(Object::Table(table)), Some(key)) = (&found, key)

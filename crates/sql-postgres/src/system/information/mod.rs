@@ -35,7 +35,8 @@ pub fn information_schema_catalog_name(_: &Wanted<'_>, ctx: &mut EvalContext, gi
 
 pub fn schemata(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
-    let schemas = ["pg_catalog", "information_schema"].into_iter().chain(shown.schemas().map(|(name, _)| name));
+    let system = crate::system::SCHEMAS.into_iter().map(|(name, _)| name);
+    let schemas = system.chain(shown.schemas().map(|(name, _)| name));
     for name in schemas {
         let (owner, is_seen) = match shown.schemas().find(|(known, _)| *known == name) {
             None => (POSTGRES.to_owned(), true),
