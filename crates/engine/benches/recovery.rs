@@ -103,7 +103,7 @@ fn busy() -> f64 {
 fn proc_mib(file: &str, name: &str, unit: u64) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * unit >> 20
+    (line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * unit) >> 20
 }
 
 fn open(folder: &Path, pool_mib: u64) -> ! {
