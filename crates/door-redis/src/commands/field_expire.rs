@@ -13,7 +13,7 @@ const TIME_MAX: i64 = (1 << 46) - 1;
 const NO_FIELDS: &str = "ERR Mandatory argument FIELDS is missing or not at the right position";
 const WRONG_COUNT: &str = "ERR The `numfields` parameter must match the number of arguments";
 
-/// What the commands reply for a field.
+/// Replies for a field.
 const ABSENT: i64 = -2;
 const NO_TIME: i64 = -1;
 const NOT_MET: i64 = 0;

@@ -15,7 +15,7 @@ use crate::keyspace::key::{SCORE, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::levels::{LevelBuild, LevelEntries};
 use crate::keyspace::members::element_kind;
-use crate::keyspace::packed::{Item, PackLimits, PackedItems};
+use crate::keyspace::packed::{PackLimits, PackedItem, PackedItems};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
 use crate::keyspace::score;
@@ -189,7 +189,7 @@ impl Build<'_> {
         .inspect_err(|_| keyspace.wake())?;
         let (mut rest, mut count, mut timed) = (items.bytes(), 0, 0);
         while !rest.is_empty() {
-            let Item { member, value, time } = items.layout().take(&mut rest)?;
+            let PackedItem { member, value, time } = items.layout().take(&mut rest)?;
             let read = |range: Range<u64>, out: &mut Vec<u8>| {
                 out.extend_from_slice(&value[range.start as usize..range.end as usize]);
                 Ok(())

@@ -12,8 +12,8 @@
 
 use crate::error::{Error, Result};
 use crate::keyspace::key;
-use crate::keyspace::members::packed_part;
 use crate::keyspace::packed;
+use crate::keyspace::packed::packed_part;
 use crate::keyspace::record::{Body, HASH_TIMES, Head, Kind, Meta};
 use crate::store::Store;
 

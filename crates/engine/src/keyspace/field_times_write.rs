@@ -14,15 +14,14 @@ use crate::keyspace::key;
 use crate::keyspace::key::{ELEMENTS, TreeKey};
 use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
-use crate::keyspace::members::packed_part;
 use crate::keyspace::members_write::of_kind;
 use crate::keyspace::packed;
-use crate::keyspace::packed::{PackLimits, PackedItems};
+use crate::keyspace::packed::{PackLimits, PackedItems, packed_part};
 use crate::keyspace::record::{Body, Head, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
 use crate::keyspace::watch_registry::Touch;
 
-/// What happens to a field of a hash.
+/// A change of a field of a hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldChange {
     Keep,
@@ -34,7 +33,7 @@ pub enum FieldChange {
 }
 
 /// A hash of elements while it is changed.
-struct Fields {
+struct TimedHash {
     version: u64,
     /// Number of fields, due ones included.
     count: u64,
@@ -46,11 +45,11 @@ struct Fields {
     is_changed: bool,
 }
 
-impl Fields {
-    fn of(meta: &Meta<'_>) -> Result<Fields> {
+impl TimedHash {
+    fn of(meta: &Meta<'_>) -> Result<TimedHash> {
         let Body::Elements { count, version, fields } = meta.body else { return Err(Error::Misuse("a packed hash")) };
         let timed = FieldTimes::parse(fields).map_or(0, |times| times.timed);
-        Ok(Fields { version, count, timed, form: meta.head.form, has_new_times: false, is_changed: false })
+        Ok(TimedHash { version, count, timed, form: meta.head.form, has_new_times: false, is_changed: false })
     }
 }
 
@@ -110,7 +109,7 @@ impl KeyTransaction<'_> {
         choose: &mut dyn FnMut(usize, Option<u64>) -> FieldChange,
     ) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
-        let mut fields = Fields::of(&meta)?;
+        let mut fields = TimedHash::of(&meta)?;
         for (nth, name) in names.iter().enumerate() {
             let Some(found) = self.member(entry, name)? else { continue };
             let change = choose(nth, found.expire_at_ms);
@@ -142,7 +141,7 @@ impl KeyTransaction<'_> {
         keeps_times: bool,
     ) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
-        let (mut fields, mut added) = (Fields::of(&meta)?, 0);
+        let (mut fields, mut added) = (TimedHash::of(&meta)?, 0);
         self.begin()?;
         for (name, value) in items {
             let old = self.member_or_due(entry, name)?;
@@ -163,7 +162,7 @@ impl KeyTransaction<'_> {
     /// Removes fields from a hash of elements. Returns how many there were.
     pub(crate) fn remove_fields(&mut self, place: &KeyPlace, entry: &Entry, names: &[&[u8]]) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
-        let (mut fields, mut removed) = (Fields::of(&meta)?, 0);
+        let (mut fields, mut removed) = (TimedHash::of(&meta)?, 0);
         for name in names {
             let Some(found) = self.member(entry, name)? else { continue };
             self.remove_field(place, &mut fields, name, found.expire_at_ms)?;
@@ -173,7 +172,7 @@ impl KeyTransaction<'_> {
         Ok(removed)
     }
 
-    fn remove_field(&mut self, place: &KeyPlace, fields: &mut Fields, name: &[u8], time: Option<u64>) -> Result<()> {
+    fn remove_field(&mut self, place: &KeyPlace, fields: &mut TimedHash, name: &[u8], time: Option<u64>) -> Result<()> {
         self.begin()?;
         let element = self.element_place(place, fields.version, Kind::Hash, name)?;
         self.write(&element, &RecordChange::Remove(Removal::Deleted))?;
@@ -187,7 +186,7 @@ impl KeyTransaction<'_> {
     fn retime(
         &mut self,
         place: &KeyPlace,
-        fields: &mut Fields,
+        fields: &mut TimedHash,
         name: &[u8],
         old: Option<u64>,
         new: Option<u64>,
@@ -211,7 +210,7 @@ impl KeyTransaction<'_> {
     }
 
     /// Ends a change of the elements of a hash: writes its record, packs it again if few fields are left, or removes it if none is that is not due.
-    fn put_field_count(&mut self, place: &KeyPlace, entry: &Entry, fields: Fields) -> Result<()> {
+    fn put_field_count(&mut self, place: &KeyPlace, entry: &Entry, fields: TimedHash) -> Result<()> {
         if !fields.is_changed {
             return Ok(());
         }
@@ -304,7 +303,7 @@ impl KeyTransaction<'_> {
 
     fn remove_due_elements(&mut self, place: &KeyPlace, entry: &Entry, budget: usize) -> Result<usize> {
         let meta = Meta::parse(&entry.record)?;
-        let mut fields = Fields::of(&meta)?;
+        let mut fields = TimedHash::of(&meta)?;
         let (from, to) = (key::due_bound(fields.version, 0), key::due_bound(fields.version, self.now));
         let mut due = Vec::new();
         let mut scan =

@@ -18,7 +18,7 @@ use crate::keyspace::key;
 use crate::keyspace::key::{FIELD, HASHES, MEMBER, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyTransaction};
 use crate::keyspace::packed;
-use crate::keyspace::packed::{Layout, Packed};
+use crate::keyspace::packed::{Layout, Packed, packed_part};
 use crate::keyspace::record;
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::streams::chunk::StreamState;
@@ -36,11 +36,6 @@ pub(crate) fn element_kind(kind: Kind) -> u8 {
         Kind::ZSet => SCORED_MEMBER,
         _ => MEMBER,
     }
-}
-
-/// Returns the part of a packed collection's payload behind the key.
-pub(crate) fn packed_part<'a>(meta: &Meta<'_>, payload: &'a [u8]) -> &'a [u8] {
-    &payload[meta.head.key_len as usize..]
 }
 
 /// A walk over the members of a hash, a set or a sorted set, in the order of their hashes where they are elements.

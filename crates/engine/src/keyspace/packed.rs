@@ -9,7 +9,7 @@
 //! `INLINE_MAX` bytes. Searching it is linear.
 
 use crate::error::{Error, Result};
-use crate::keyspace::record::{Kind, RAW};
+use crate::keyspace::record::{Kind, Meta, RAW};
 use crate::keyspace::score;
 
 /// Bytes of a score, which is the value of a member of a sorted set.
@@ -20,6 +20,11 @@ const TIMED: u8 = 1;
 
 /// Most bytes of an expiry time, which is less than 2^49.
 const TIME_BYTES_MAX: usize = 7;
+
+/// Returns the part of a packed collection's payload behind the key.
+pub(crate) fn packed_part<'a>(meta: &Meta<'_>, payload: &'a [u8]) -> &'a [u8] {
+    &payload[meta.head.key_len as usize..]
+}
 
 /// When a collection's encoding changes for OBJECT ENCODING, as Redis' parameters say. The bytes are stored alike.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +122,7 @@ pub(crate) struct Layout {
 }
 
 /// An item of a packed collection.
-pub(crate) struct Item<'a> {
+pub(crate) struct PackedItem<'a> {
     pub member: &'a [u8],
     pub value: &'a [u8],
     /// The expiry time of a field, in milliseconds since 1970.
@@ -126,7 +131,7 @@ pub(crate) struct Item<'a> {
 
 impl Layout {
     /// Takes an item from the front.
-    pub fn take<'a>(self, bytes: &mut &'a [u8]) -> Result<Item<'a>> {
+    pub fn take<'a>(self, bytes: &mut &'a [u8]) -> Result<PackedItem<'a>> {
         let mut take = || {
             let (member, value) = match self.kind {
                 Kind::Hash => (take_item(bytes)?, take_item(bytes)?),
@@ -138,12 +143,12 @@ impl Layout {
                 _ => (take_item(bytes)?, &[][..]),
             };
             let time = if self.is_timed { take_varint(bytes)? } else { 0 };
-            Some(Item { member, value, time: (time > 0).then_some(time) })
+            Some(PackedItem { member, value, time: (time > 0).then_some(time) })
         };
         take().ok_or_else(|| Error::corrupt("a packed collection has an item of unknown form"))
     }
 
-    fn push(self, out: &mut Vec<u8>, item: &Item<'_>) {
+    fn push(self, out: &mut Vec<u8>, item: &PackedItem<'_>) {
         if self.kind == Kind::ZSet {
             out.extend_from_slice(item.value);
         }
@@ -268,7 +273,7 @@ impl PackedItems {
     }
 
     /// Returns where the member's item is, and the item.
-    fn find(&self, member: &[u8]) -> Result<Option<(std::ops::Range<usize>, Item<'_>)>> {
+    fn find(&self, member: &[u8]) -> Result<Option<(std::ops::Range<usize>, PackedItem<'_>)>> {
         let mut rest = self.bytes.as_slice();
         while !rest.is_empty() {
             let start = self.bytes.len() - rest.len();
@@ -291,7 +296,7 @@ impl PackedItems {
             self.set_layout(true)?;
         }
         let mut item = Vec::with_capacity(self.item_len(member, value.len()));
-        self.layout.push(&mut item, &Item { member, value, time });
+        self.layout.push(&mut item, &PackedItem { member, value, time });
         let found = self.find(member)?.map(|(place, _)| place);
         match &found {
             Some(place) => drop(self.bytes.splice(place.clone(), item)),
