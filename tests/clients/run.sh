@@ -62,7 +62,7 @@ suite() {
     node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
     java)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Client.java &&
+            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Client.java &&
             "$python" $here/python/with_server.py java -cp 'target/clients/java/classes:target/clients/java/lib/*' Client
         ;;
     errors) "$python" $here/python/errors.py ;;
@@ -106,7 +106,7 @@ suite() {
     postgres_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --postgres node target/clients/node/postgres.mjs ;;
     postgres_java)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Postgres.java &&
+            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Postgres.java &&
             "$python" $here/python/with_server.py --postgres java -cp 'target/clients/java/classes:target/clients/java/lib/*' Postgres
         ;;
     postgres_cursors) "$python" $here/python/postgres_cursors.py ;;
@@ -152,12 +152,12 @@ suite() {
     mysql_tools) "$python" $here/python/mysql_tools.py ;;
     mysql_metadata)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Metadata.java &&
+            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Metadata.java &&
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Metadata
         ;;
     mysql_java)
         mkdir -p target/clients/java/classes &&
-            javac -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Mysql.java &&
+            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Mysql.java &&
             "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
         ;;
     mysql_undo) "$python" $here/python/mysql_undo.py ${UNDO_ARGS-} ;;
