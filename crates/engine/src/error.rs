@@ -66,6 +66,7 @@ impl From<pager::Error> for Error {
             pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
             pager::Error::Format(what) => Error::Format(what),
             pager::Error::Closed => Error::ShuttingDown,
+            pager::Error::NoSnapshot(_) => Error::Invalid(error.to_string()),
             pager::Error::PageMiss(_) => Error::WouldBlock,
         }
     }

@@ -84,7 +84,7 @@ impl Pager {
                 }
                 check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
                 header.mark_referenced();
-                return Ok(guard);
+                return Ok(guard.before_change());
             }
             self.load(pid, false)?;
         }
@@ -103,7 +103,7 @@ impl Pager {
                     continue;
                 }
                 check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
-                return Ok(Some(guard));
+                return Ok(Some(guard.before_change()));
             }
             self.load(pid, false)?;
         }

@@ -10,9 +10,10 @@ use os::memory::Mapping;
 use os::{Aligned, Device};
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::frame::{CLEAN, Frame, LOADING, PINNED, RAW, REFERENCED, UNVERIFIED};
-use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, PageRef, Words};
+use crate::page::{self, Lsn, NO_PAGE, PAGE_BYTES, PageId, PageRef, Words};
 use crate::page_table::PageTable;
 use crate::parking_lot::ParkingLot;
 
@@ -28,6 +29,10 @@ pub struct BufferPool {
     /// One above the highest frame that ever held a page; scans of all frames stop there. Small data in a large buffer pool uses the low frames only.
     used_count: AtomicUsize,
     zero_page: Box<Words>,
+    /// Keeps the images of pages that change while a page snapshot exists.
+    pub(crate) capture: Capture,
+    /// The newest page LSN that may be read from the device. It is the instant of a snapshot whose pages these are.
+    pub(crate) lsn_max: Lsn,
     pub(crate) misses: stdx::counter::Counter,
     pub(crate) evictions: stdx::counter::Counter,
     /// Dirty frames that the clock hand has skipped since the cleaner last ran.
@@ -61,6 +66,8 @@ impl BufferPool {
             clock_hand: AtomicUsize::new(0),
             used_count: AtomicUsize::new(0),
             zero_page: Box::new(std::array::from_fn(|_| AtomicU64::new(0))),
+            capture: Capture::default(),
+            lsn_max: Lsn::MAX,
             misses: Default::default(),
             evictions: Default::default(),
             dirty_skipped: AtomicU64::new(0),
@@ -237,6 +244,10 @@ impl BufferPool {
         let (words, frame) = (self.words(index), &self.frames[index]);
         page::copy_in(words, bytes);
         let lsn = if raw { 0 } else { PageRef { words }.lsn() };
+        if lsn > self.lsn_max {
+            self.unassign(index, pid);
+            return Err(Error::corrupt_page(pid, "the snapshot has no image of it (PG-26)"));
+        }
         frame.page_lsn.store(lsn, Ordering::Relaxed);
         frame.flags.fetch_and(!LOADING, Ordering::Relaxed);
         frame.unlock_exclusive(&self.lot);

@@ -19,6 +19,8 @@ pub enum Error {
     Format(String),
     /// The engine is closing.
     Closed,
+    /// A page snapshot cannot be taken, or does not show its instant any more.
+    NoSnapshot(String),
     /// The page is not in memory, and the caller asked not to wait for it (`Pager::optimistic_cached`).
     PageMiss(PageId),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Error {
             Error::Io { what, error } => write!(f, "{what}: {error}"),
             Error::Format(what) => write!(f, "{what}"),
             Error::Closed => write!(f, "the engine is closing"),
+            Error::NoSnapshot(why) => write!(f, "the snapshot was given up: {why}"),
             Error::PageMiss(page) => write!(f, "page {page} is not in memory"),
         }
     }

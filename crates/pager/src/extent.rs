@@ -83,7 +83,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Marks the units of a freed run as needing no write (PG-8), where they are in memory and unlatched. `end` is the end of the mini-transaction that
+    /// Marks the units of a freed run as needing no write (PG-8, PG-27), where they are in memory and unlatched. `end` is the end of the mini-transaction that
     /// freed them.
     pub(crate) fn discard_freed_units(&self, run: Run, end: Lsn) {
         for pid in run.first..run.first + u64::from(run.pages) {

@@ -191,6 +191,18 @@ impl Frame {
         }
     }
 
+    /// Waits until the thread that holds X at the call, if any, has released it.
+    ///
+    /// It reads the latch with a read-modify-write, so a thread that takes X afterwards sees what the caller stored before.
+    pub fn pass_exclusive(&self, lot: &ParkingLot) {
+        let seen = self.latch.fetch_or(0, Ordering::AcqRel);
+        if seen & EXCLUSIVE != 0 {
+            let version = seen & VERSION;
+            self.wait_while(lot, |now| now & EXCLUSIVE != 0 && now & VERSION == version);
+            fence(Ordering::Acquire);
+        }
+    }
+
     pub fn is_exclusive(&self) -> bool {
         self.latch.load(Ordering::Relaxed) & EXCLUSIVE != 0
     }
@@ -309,6 +321,28 @@ mod model {
             for task in tasks {
                 task.join().unwrap();
             }
+        });
+    }
+
+    /// PG-25: a writer has released X when the pass returns, or sees what was stored before the pass.
+    #[test]
+    fn loom_a_writer_is_passed_or_sees_the_store_before_the_pass() {
+        loom::model(|| {
+            let cell = cell();
+            let writer = {
+                let cell = cell.clone();
+                thread::spawn(move || {
+                    cell.frame.lock_exclusive(&cell.lot);
+                    let sees = cell.words[0].load(Ordering::Relaxed);
+                    cell.words[1].store(1, Ordering::Relaxed);
+                    cell.frame.unlock_exclusive(&cell.lot);
+                    sees
+                })
+            };
+            cell.words[0].store(1, Ordering::Relaxed);
+            cell.frame.pass_exclusive(&cell.lot);
+            let changed = cell.words[1].load(Ordering::Relaxed);
+            assert!(writer.join().unwrap() == 1 || changed == 1);
         });
     }
 

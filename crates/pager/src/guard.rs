@@ -62,7 +62,7 @@ impl<'p> Optimistic<'p> {
         if !self.header().upgrade(self.version) {
             return None;
         }
-        Some(Exclusive { pool: self.pool, frame: self.frame })
+        Some(Exclusive { pool: self.pool, frame: self.frame }.before_change())
     }
 
     #[inline(always)]
@@ -126,6 +126,22 @@ impl<'p> Exclusive<'p> {
     #[inline(always)]
     pub(crate) fn header(&self) -> &'p Frame {
         &self.pool.frames[self.frame]
+    }
+
+    /// Keeps the page's image for a page snapshot, if there is one that has not kept it. Called before the guard is given to anybody (PG-25).
+    #[inline(always)]
+    pub(crate) fn before_change(self) -> Exclusive<'p> {
+        if self.pool.capture.is_on() {
+            self.keep_image();
+        }
+        self
+    }
+
+    #[cold]
+    fn keep_image(&self) {
+        if self.header().flags.load(Ordering::Relaxed) & RAW == 0 {
+            self.pool.capture.keep(self.page(), self.pid());
+        }
     }
 
     pub(crate) fn fill_zero(&self) {

@@ -126,6 +126,9 @@ impl<'p> Mtr<'p> {
         });
         drop(maps);
         for run in &scratch.freed {
+            if pool.capture.is_on() && self.pager.hold_back(*run) {
+                continue;
+            }
             // In this order: the frames of the run belong to it until the run can be allocated again.
             self.pager.discard_freed_units(*run, end);
             self.pager.unreserve(run.first, run.pages);

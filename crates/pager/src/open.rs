@@ -65,29 +65,8 @@ impl Pager {
         let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
         double_write.clear()?;
         let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
-        let pager = Pager {
-            pool: BufferPool::new(frames, data)?,
-            space: Space::default(),
-            cleaner: Mutex::new(BatchWriter::new(double_write)),
-            pages_written: Default::default(),
-            wal: OnceLock::new(),
-            control: Mutex::new(control),
-            folder: folder.clone(),
-            checkpoint_hook: OnceLock::new(),
-            failure_hook: OnceLock::new(),
-            checkpoint_lsn: AtomicU64::new(control.checkpoint),
-            checkpoints: AtomicU64::new(0),
-            pinned_lsn: Mutex::new(Vec::new()),
-            full: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-            cleaner_signal: (Mutex::new(false), Condvar::new()),
-            cleaner_woken: AtomicBool::new(false),
-            has_cleaner: AtomicBool::new(false),
-            cleaned: (Mutex::new(0), Condvar::new()),
-            threads: Mutex::new(Vec::new()),
-            readers: ReaderPool::default(),
-            options: options.clone(),
-        };
+        let pager =
+            Pager::assemble(BufferPool::new(frames, data)?, double_write, control, folder.clone(), options.clone());
         let mut recovery = Recovery {
             pager: &pager,
             redo: &redo,
@@ -134,6 +113,39 @@ impl Pager {
             pager.open_space()?
         }
         Ok(Opened { pager, created, recovered })
+    }
+
+    /// Creates the state of a pager that is not open: without a WAL, without threads.
+    pub(crate) fn assemble(
+        pool: BufferPool,
+        double_write: DoubleWrite,
+        control: Control,
+        folder: Arc<dyn Folder>,
+        options: Options,
+    ) -> Pager {
+        Pager {
+            pool,
+            space: Space::default(),
+            cleaner: Mutex::new(BatchWriter::new(double_write)),
+            pages_written: Default::default(),
+            wal: OnceLock::new(),
+            control: Mutex::new(control),
+            folder,
+            checkpoint_hook: OnceLock::new(),
+            failure_hook: OnceLock::new(),
+            checkpoint_lsn: AtomicU64::new(control.checkpoint),
+            checkpoints: AtomicU64::new(0),
+            pinned_lsn: Mutex::new(Vec::new()),
+            full: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            cleaner_signal: (Mutex::new(false), Condvar::new()),
+            cleaner_woken: AtomicBool::new(false),
+            has_cleaner: AtomicBool::new(false),
+            cleaned: (Mutex::new(0), Condvar::new()),
+            threads: Mutex::new(Vec::new()),
+            readers: ReaderPool::default(),
+            options,
+        }
     }
 
     fn create(folder: &dyn Folder, data: &dyn Device, random: u64) -> Result<Control> {

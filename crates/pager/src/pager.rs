@@ -14,6 +14,7 @@ use stdx::sync::{Condvar, Mutex};
 use stdx::watermark::Watermark;
 
 use crate::buffer_pool::BufferPool;
+use crate::capture::Loss;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::frame;
@@ -82,6 +83,9 @@ impl Default for Options {
     }
 }
 
+/// Why a snapshot was given up.
+pub(crate) const DISK_IS_FULL: &str = "the disk is full";
+
 thread_local! {
     static IS_CLEANER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
@@ -140,9 +144,9 @@ impl Pager {
         &self.wal().durable
     }
 
-    /// Returns the end of the WAL: the position of the next append.
+    /// Returns the end of the WAL: the position of the next append. A snapshot's is its instant.
     pub fn wal_head(&self) -> Lsn {
-        self.wal().head()
+        self.wal.get().map_or_else(|| self.checkpoint_lsn(), Wal::head)
     }
 
     pub fn checkpoint_lsn(&self) -> Lsn {
@@ -204,7 +208,10 @@ impl Pager {
         if undo_scope::is_undoing() {
             return Ok(());
         }
-        let result = self.wal().prepare();
+        let mut result = self.wal().prepare();
+        if matches!(result, Err(Error::DiskFull { .. })) && self.end_snapshot(None, DISK_IS_FULL) {
+            result = self.wal().prepare();
+        }
         self.full.store(result.is_err(), Ordering::Relaxed);
         match result {
             Err(Error::DiskFull { .. }) => {
@@ -214,6 +221,12 @@ impl Pager {
             }
             other => other,
         }
+    }
+
+    /// Ends the page snapshot, or that of `only`, and frees the pages that it holds back (PG-27). Its readers get an error with `why`. Returns false if there
+    /// is none.
+    pub(crate) fn end_snapshot(&self, only: Option<&Loss>, why: &str) -> bool {
+        self.pool.capture.end(only, why, || self.space.bits.lock().release_held())
     }
 
     /// Returns true if the last search for disk space failed.

@@ -10,8 +10,8 @@ use crate::buffer_pool::with_read_buffer;
 use crate::error::{self, Error, Result};
 use crate::frame::PINNED;
 use crate::page::{PAGE_BYTES, PAGE_WORDS, PageId, kind};
-use crate::pager::Pager;
-use crate::space_map::{FIRST_BYTES, FIRST_PAGE, GROUP_PAGES, GROW_BYTES_MAX, HEADER_WORDS, WELL_KNOWN, map_page};
+use crate::pager::{DISK_IS_FULL, Pager};
+use crate::space_map::{FIRST_BYTES, FIRST_PAGE, GROUP_PAGES, GROW_BYTES_MAX, HEADER_WORDS, Run, WELL_KNOWN, map_page};
 use crate::undo_scope;
 use crate::wal::stream::Wal;
 
@@ -50,7 +50,7 @@ impl Pager {
                 }
                 bits.pages
             };
-            self.grow(seen, pages)?;
+            self.grow_or_give_up_snapshot(seen, pages)?;
         }
     }
 
@@ -65,7 +65,7 @@ impl Pager {
                 }
                 bits.pages
             };
-            self.grow(seen, pages.min(GROUP_PAGES / 2 - 1) as u32)?;
+            self.grow_or_give_up_snapshot(seen, pages.min(GROUP_PAGES / 2 - 1) as u32)?;
         }
     }
 
@@ -87,6 +87,20 @@ impl Pager {
         }
         // First fit keeps the file compact; runs are allocated round robin so that they do not crowd at its start.
         bits.page_hint = bits.page_hint.min(first - FIRST_PAGE);
+    }
+
+    /// Keeps a freed run from being allocated while a page snapshot may read it (PG-27). Returns false if there is none by now.
+    pub(crate) fn hold_back(&self, run: Run) -> bool {
+        let from = run.first - FIRST_PAGE;
+        self.space.bits.lock().hold_back(from, from + u64::from(run.pages))
+    }
+
+    /// Grows the data file. If the disk is full, a page snapshot is given up instead, which frees the pages that it holds back.
+    fn grow_or_give_up_snapshot(&self, seen: u64, wanted: u32) -> Result<()> {
+        match self.grow(seen, wanted) {
+            Err(Error::DiskFull { .. }) if self.end_snapshot(None, DISK_IS_FULL) => Ok(()),
+            other => other,
+        }
     }
 
     /// Returns the number of pages of the file, and how many of them are free.

@@ -50,6 +50,8 @@ pub(crate) struct SpaceBitmap {
     pub(crate) free: u64,
     /// Free pages that are reserved for undo (PG-21).
     pub(crate) undo_reserve: u64,
+    /// While a page snapshot exists: bit i, page FIRST_PAGE + i was freed meanwhile and counts as used until the snapshot ends (PG-27).
+    pub(crate) held: Option<Vec<u64>>,
     pub(crate) page_hint: u64,
     pub(crate) run_hint: u64,
 }
@@ -69,6 +71,29 @@ impl SpaceBitmap {
         );
         self.words[(bit / 64) as usize] ^= 1 << (bit % 64);
         if used { self.free -= 1 } else { self.free += 1 }
+    }
+
+    /// Keeps freed pages from being allocated until `release_held`. Returns false if nothing is held back now.
+    pub(crate) fn hold_back(&mut self, from: u64, to: u64) -> bool {
+        let Some(held) = &mut self.held else { return false };
+        held.resize(self.words.len(), 0);
+        for bit in from..to {
+            let (word, mask) = ((bit / 64) as usize, 1 << (bit % 64));
+            assert!(self.words[word] & mask != 0, "page {} freed twice", bit + FIRST_PAGE);
+            assert!(held[word] & mask == 0, "page {} freed twice", bit + FIRST_PAGE);
+            held[word] |= mask;
+        }
+        true
+    }
+
+    /// Frees the pages that were held back, and holds none back from here on.
+    pub(crate) fn release_held(&mut self) {
+        for (at, held) in self.held.take().into_iter().flatten().enumerate().filter(|(_, held)| *held != 0) {
+            debug_assert!(self.words[at] & held == held);
+            self.words[at] &= !held;
+            self.free += u64::from(held.count_ones());
+            self.page_hint = self.page_hint.min(at as u64 * 64);
+        }
     }
 
     /// Returns the first run of `count` free pages that starts in `from..to` and lies in one group.

@@ -6,4 +6,5 @@ mod crash;
 mod damage;
 mod read_queue;
 mod recovery;
+mod snapshot;
 mod support;
