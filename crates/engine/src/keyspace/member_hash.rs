@@ -29,6 +29,13 @@ impl MemberHash {
         Ok(())
     }
 
+    /// Takes over the secret of another one, if it has any.
+    pub fn copy(&self, other: &MemberHash) {
+        if let Some(secret) = other.secret.get() {
+            self.secret.get_or_init(|| *secret);
+        }
+    }
+
     fn take(&self, bytes: &[u8]) -> Result<()> {
         let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let words = word(0).zip(word(8)).filter(|_| bytes.len() == 16);

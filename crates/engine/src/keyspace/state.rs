@@ -98,6 +98,14 @@ impl Keyspace {
         }
     }
 
+    /// Creates a keyspace on another store, which only reads it: its members are found by the same hash, and nobody else knows its stripes.
+    pub(crate) fn on(&self, store: Arc<Store>) -> Keyspace {
+        let keyspace = Keyspace::new(store, self.clock.clone(), LockTable::new(0, 1), self.level_sizes, self.random);
+        keyspace.member_hash.copy(&self.member_hash);
+        keyspace.stripes.unlock(stripes::ALL, 0);
+        keyspace
+    }
+
     /// Turns the removal of expired keys in the background on or off. While it is off, they stay on disk but are absent for every command.
     pub fn set_active_expire(&self, on: bool) {
         self.active_expire.store(on, Ordering::Relaxed);

@@ -63,27 +63,31 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the trees that every database has, and creates those that do not exist yet.
     pub fn open(pager: Arc<Pager>, metrics: Arc<Metrics>, is_threaded: bool) -> Result<Store> {
-        let tree = |id: TreeId| -> Result<Tree> {
+        let store = Store::existing(pager, metrics, is_threaded);
+        let create = |id: TreeId| -> Result<()> {
             let root = Pager::well_known(u64::from(id) - 1);
-            Ok(if pager.is_formatted(root)? {
-                Tree::open(&pager, id, root)
-            } else {
-                Tree::create_at(&pager, id, root)?
-            })
+            if !store.pager.is_formatted(root)? {
+                Tree::create_at(&store.pager, id, root)?;
+            }
+            Ok(())
         };
-        let (catalog, records, expiry, queue) = (tree(CATALOG)?, tree(RECORDS)?, tree(EXPIRY)?, tree(QUEUE)?);
-        let (maps_tree, maps) = (tree(MAPS)?, OpenMaps::default());
-        maps.add(tree(ROW_CATALOG)?);
-        let next_id = AtomicU64::new(first_id(&pager));
-        Ok(Store {
-            catalog,
-            records,
-            expiry,
-            queue,
-            maps_tree,
-            maps,
+        [CATALOG, RECORDS, EXPIRY, QUEUE, MAPS, ROW_CATALOG].into_iter().try_for_each(create)?;
+        store.maps.add(Tree::open(&store.pager, ROW_CATALOG, Pager::well_known(u64::from(ROW_CATALOG) - 1)));
+        Ok(store)
+    }
+
+    /// Opens the trees on a pager that has them all, without a look at them.
+    pub fn existing(pager: Arc<Pager>, metrics: Arc<Metrics>, is_threaded: bool) -> Store {
+        let tree = |id: TreeId| Tree::open(&pager, id, Pager::well_known(u64::from(id) - 1));
+        Store {
+            catalog: tree(CATALOG),
+            records: tree(RECORDS),
+            expiry: tree(EXPIRY),
+            queue: tree(QUEUE),
+            maps_tree: tree(MAPS),
+            maps: OpenMaps::default(),
             metrics,
-            next_id,
+            next_id: AtomicU64::new(first_id(&pager)),
             active: Mutex::new(HashMap::new()),
             creating: Mutex::new(HashSet::new()),
             held: Mutex::new(HashSet::new()),
@@ -92,7 +96,7 @@ impl Store {
             room: Condvar::new(),
             is_threaded,
             pager,
-        })
+        }
     }
 
     /// Returns an id that was never given out before, not even before a crash.

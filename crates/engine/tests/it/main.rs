@@ -6,6 +6,7 @@ mod cross_door;
 mod field_times;
 mod full_disk;
 mod key_events;
+mod key_snapshots;
 mod key_transactions;
 mod large;
 mod lists;
