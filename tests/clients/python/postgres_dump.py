@@ -139,6 +139,7 @@ def compare(ours, theirs, tally):
     code, text, errors = ours.run("pg_dumpall", "--globals-only")
     tally.check("pg_dumpall --globals-only", code == 0 and "CREATE ROLE" in text, errors)
     compare_settings(ours, theirs, tally)
+    compare_defaults(ours, theirs, tally)
 
 
 SETTINGS = r"""
@@ -174,6 +175,48 @@ def compare_settings(ours, theirs, tally):
     tally.check("settings of theirs restored into ours", code == 0 and ours.run("psql", "-Xq", "-d", "postgres", "-c", "\\drds")[1] == listed, errors)
     for side in (ours, theirs):
         side.run("psql", "-Xq", "-d", "postgres", text=clear)
+
+
+DEFAULTS = r"""
+create role dumped_ann;
+create role "Dumped""Bob";
+create schema app;
+create schema "Odd ""Schema";
+alter default privileges grant select on tables to dumped_ann with grant option;
+alter default privileges in schema app grant insert, update on tables to "Dumped""Bob", public;
+alter default privileges in schema "Odd ""Schema", app grant usage on sequences to dumped_ann;
+alter default privileges for role dumped_ann revoke all on functions from public, dumped_ann;
+alter default privileges for role "Dumped""Bob" grant usage on schemas to dumped_ann;
+alter default privileges for role dumped_ann revoke insert on tables from dumped_ann;
+alter default privileges for role "Dumped""Bob" in schema app grant execute on functions to dumped_ann;
+create table app.t (a serial);
+create view "Odd ""Schema".v as select 1 as a;
+create schema later;
+"""
+
+
+def compare_defaults(ours, theirs, tally):
+    """Privileges of new objects in the dumps of both, in \\ddp, and in one restored into the other."""
+    clear = f'drop database if exists {DATABASE}; drop database if exists {RESTORED}; drop role dumped_ann; drop role "Dumped""Bob";'
+    for side in (ours, theirs):
+        side.run("psql", "-Xq", "-d", "postgres", "-c", f"create database {DATABASE}")
+        code, _, errors = side.run("psql", "-Xq", "-d", DATABASE, "-v", "ON_ERROR_STOP=1", text=DEFAULTS)
+        tally.check(f"default privileges are stored at {side.port}", code == 0, errors)
+    whole, expected = ours.dump(DATABASE), theirs.dump(DATABASE)
+    tally.check("default privileges in pg_dump", whole == expected and whole.count("ALTER DEFAULT PRIVILEGES") > 10, difference(whole, expected))
+    for command in ("\\ddp", "\\ddp app", "\\dp app.*"):
+        own, real = (side.run("psql", "-Xq", "-d", DATABASE, "-c", command)[1] for side in (ours, theirs))
+        tally.check(f"{command}", own == real, difference(own, real))
+    for source, target, what in ((ours, theirs, "ours into theirs"), (theirs, ours, "theirs into ours")):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = os.path.join(folder, "archive")
+            code, _, errors = source.run("pg_dump", "--format=custom", "-f", archive, DATABASE)
+            errors = errors if code else target.restore(RESTORED, archive)
+            tally.check(f"default privileges, {what}", not errors, errors)
+            tally.check(f"default privileges, {what}, dumped again", target.dump(RESTORED) == expected, difference(target.dump(RESTORED), expected))
+    for side in (ours, theirs):
+        left = side.run("psql", "-Xq", "-d", "postgres", text=clear)
+        tally.check(f"roles are free once the databases are gone at {side.port}", not left[2], left[2])
 
 
 def main():

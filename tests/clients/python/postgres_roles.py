@@ -206,7 +206,29 @@ class Drawer:
             f"set role {rng.choice([*ROLES, 'none'])}",
             "reset role",
             self.setting(),
+            self.default(),
+            f"create sequence if not exists {rng.choice(['', 's.'])}own_q",
+            f"drop sequence if exists {rng.choice(['', 's.'])}own_q",
+            "create view s.own_v as select 1 as a",
+            "drop view if exists s.own_v",
+            "create table s.own_as as select 1 as a",
+            "drop table if exists s.own_as",
+            f"drop role {self.role()}",
+            f"drop owned by {self.role()}",
+            f"reassign owned by {self.role()} to {self.role()}",
         ])
+
+    def default(self):
+        """Returns a statement that changes the privileges of new objects."""
+        rng = self.rng
+        of = rng.choice(["", "", f"for role {self.role()} ", f"for user {self.role()}, {self.role()} ", "for role current_user "])
+        place = rng.choice(["", "", "in schema s ", "in schema public, s ", "in schema missing "])
+        objects = rng.choice(["tables", "tables", "sequences", "functions", "routines", "schemas"])
+        privileges = rng.choice(["all", "all privileges", "select", "insert, select", "usage", "execute", "create", "usage, select", "update", "select (a)", "nothing"])
+        who = rng.choice([self.role(), self.role(), "public", f"{self.role()}, {self.role()}", "current_user", "postgres"])
+        if rng.random() < 0.5:
+            return f"alter default privileges {of}{place}grant {privileges} on {objects} to {who}{rng.choice(['', '', ' with grant option'])}"
+        return f"alter default privileges {place}{of}revoke {rng.choice(['', '', 'grant option for '])}{privileges} on {objects} from {who}{rng.choice(['', ' cascade', ' restrict'])}"
 
     def setting(self):
         """Returns a statement that changes the settings of new sessions."""
@@ -234,7 +256,9 @@ class Drawer:
             return self.rng.choice([role, "postgres"]), self.membership()
         if kind < 0.38:
             return self.rng.choice([role, "postgres"]), self.setting()
-        if kind < 0.5:
+        if kind < 0.44:
+            return self.rng.choice([role, role, "postgres"]), self.default()
+        if kind < 0.58:
             return role, self.definition()
         return role, self.statement()
 
@@ -259,6 +283,7 @@ SHOWN = [
     f"select datname, pg_get_userbyid(datdba), datacl::text from pg_database where datname = '{DATABASE}'",
     "select roleid::regrole::text, member::regrole::text, grantor::regrole::text, admin_option, inherit_option, set_option from pg_auth_members where member::regrole::text like 'r\\_%'",
     "select rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin from pg_roles where rolname like 'r\\_%'",
+    "select pg_get_userbyid(defaclrole), coalesce(nspname, '-'), defaclobjtype::text, defaclacl::text from pg_default_acl left join pg_namespace n on n.oid = defaclnamespace",
     f"select coalesce(datname, '-'), coalesce(rolname, '-'), setconfig from pg_db_role_setting left join pg_database d on d.oid = setdatabase left join pg_roles r on r.oid = setrole where coalesce(datname, '{DATABASE}') = '{DATABASE}'",
     "select rolname, rolconfig from pg_roles where rolname like 'r\\_%'",
     "select grantor::text, grantee::text, table_schema::text, table_name::text, privilege_type::text, is_grantable::text from information_schema.role_table_grants where table_schema in ('public', 's')",

@@ -107,12 +107,7 @@ impl AccessRecord {
         let mut out = Out::default();
         out.number(self.owner.into());
         out.byte(u8::from(self.grants.is_some()));
-        let grants = self.grants.as_deref().unwrap_or(&[]);
-        out.count(grants.len());
-        for grant in grants {
-            let numbers = [grant.grantee, grant.grantor, grant.column, grant.privileges, grant.grantable];
-            numbers.into_iter().for_each(|number| out.number(number.into()));
-        }
+        encode_grants(&mut out, self.grants.as_deref().unwrap_or(&[]));
         out.0
     }
 
@@ -120,12 +115,24 @@ impl AccessRecord {
         let mut from = In(bytes);
         let owner = number(&mut from)?;
         let is_set = from.byte()? != 0;
-        let grants = from.list(|from| {
-            let (grantee, grantor, column) = (number(from)?, number(from)?, number(from)?);
-            Ok(AccessGrant { grantee, grantor, column, privileges: number(from)?, grantable: number(from)? })
-        })?;
+        let grants = decode_grants(&mut from)?;
         Ok(AccessRecord { owner, grants: is_set.then_some(grants) })
     }
+}
+
+pub(super) fn encode_grants(out: &mut Out, grants: &[AccessGrant]) {
+    out.count(grants.len());
+    for grant in grants {
+        let numbers = [grant.grantee, grant.grantor, grant.column, grant.privileges, grant.grantable];
+        numbers.into_iter().for_each(|number| out.number(number.into()));
+    }
+}
+
+pub(super) fn decode_grants(from: &mut In<'_>) -> Result<Vec<AccessGrant>> {
+    from.list(|from| {
+        let (grantee, grantor, column) = (number(from)?, number(from)?, number(from)?);
+        Ok(AccessGrant { grantee, grantor, column, privileges: number(from)?, grantable: number(from)? })
+    })
 }
 
 fn number(from: &mut In<'_>) -> Result<u32> {

@@ -3,22 +3,14 @@
 use std::sync::Arc;
 
 use datum::Result;
-use engine::rows::{CATALOG, Strength, Transaction};
+use engine::rows::Strength;
 use engine::{Account, Accounts};
 
 use crate::catalog::Writing;
 use crate::catalog::access::{AccessKey, AccessRecord, RoleId};
 use crate::catalog::object_id::ObjectId;
-use crate::catalog::record::{PIECE, put};
+use crate::catalog::record::put_pieces;
 use crate::engine_fault::engine_fault;
-
-fn forget(txn: &mut Transaction, key: AccessKey, from: u16) -> Result<()> {
-    let mut piece = from;
-    while txn.delete(CATALOG, &[&key.bytes()[..], &piece.to_be_bytes()].concat()).map_err(engine_fault)? {
-        piece += 1;
-    }
-    Ok(())
-}
 
 impl Writing<'_> {
     /// Locks the name of an account to the end of the transaction, and returns the account as the last one who had the
@@ -75,14 +67,7 @@ impl Writing<'_> {
     /// Stores a record, or removes it. `is_new`: the object is one of this transaction.
     pub fn put_access(&mut self, key: AccessKey, access: Option<AccessRecord>, is_new: bool) -> Result<()> {
         let access = access.filter(|access| *access != AccessRecord::default()).map(Arc::new);
-        let mut pieces = 0_u16;
-        if let Some(access) = &access {
-            for bytes in access.encode().chunks(PIECE) {
-                put(&mut self.txn, &[&key.bytes()[..], &pieces.to_be_bytes()].concat(), bytes)?;
-                pieces += 1;
-            }
-        }
-        forget(&mut self.txn, key, pieces)?;
+        put_pieces(&mut self.txn, &key.bytes(), access.as_ref().map(|access| access.encode()).as_deref())?;
         self.note_access(key, access, !is_new);
         Ok(())
     }
@@ -91,7 +76,7 @@ impl Writing<'_> {
     pub(super) fn drop_access(&mut self, id: ObjectId) -> Result<()> {
         for key in [AccessKey::object(id), AccessKey::database(id)] {
             if self.snapshot.access.get(key).is_some() {
-                forget(&mut self.txn, key, 0)?;
+                put_pieces(&mut self.txn, &key.bytes(), None)?;
                 self.note_access(key, None, false);
             }
         }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use engine::PendingAccounts;
 
 use crate::catalog::access::AccessChanges;
+use crate::catalog::default_access::{self, DefaultAccessChanges};
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::Objects;
 use crate::catalog::schema::Schema;
@@ -37,6 +38,7 @@ pub struct Changes {
     pub(super) types: BTreeMap<Name, Option<Arc<UserType>>>,
     pub(super) access: AccessChanges,
     pub(super) session_defaults: SessionDefaultsChanges,
+    pub(super) default_access: DefaultAccessChanges,
     pub(super) accounts: Arc<PendingAccounts>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
@@ -45,8 +47,9 @@ pub struct Changes {
 impl Changes {
     pub fn is_empty(&self) -> bool {
         let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
-        let has_rights = !self.access.is_empty() || !self.accounts.is_empty() || !self.session_defaults.is_empty();
-        self.schemas.is_empty() && self.types.is_empty() && !has_rights && !has_relations
+        let has_rights = !self.access.is_empty() || !self.accounts.is_empty();
+        let has_defaults = !self.session_defaults.is_empty() || !self.default_access.is_empty();
+        self.schemas.is_empty() && self.types.is_empty() && !has_rights && !has_defaults && !has_relations
     }
 
     /// Returns whether the transaction has changed what the name means.
@@ -78,6 +81,7 @@ impl Changes {
         over.types_version += u64::from(!self.types.is_empty());
         self.access.lay_over(&mut over.access);
         session_default::lay_over(&self.session_defaults, &mut over.session_defaults);
+        default_access::lay_over(&self.default_access, &mut over.default_access);
         over.accounts = self.accounts.clone();
         if !self.tables.is_empty() {
             over.children = Arc::new(over.children_by_parent());

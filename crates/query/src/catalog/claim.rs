@@ -10,6 +10,7 @@
 //!   'L' 0 'i' number      shared: a record refers to a role; exclusive: it is dropped
 //!   'L' 0 'r' key         exclusive: an access record is changed
 //!   'L' 0 'd' key         exclusive: the settings of new sessions are changed
+//!   'L' 0 'f' key         exclusive: the privileges of new objects are changed
 //!   'v' id, 'q' id        exclusive: a view or sequence is changed or dropped
 //!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed
 //! ```

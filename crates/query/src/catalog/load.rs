@@ -10,6 +10,7 @@ use engine::Engine;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
 use crate::catalog::access::{self, ACCESS, AccessKey, AccessKind};
+use crate::catalog::default_access::{self, DEFAULT_ACCESS, DefaultAccessKey};
 use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::record::{PERSISTED, decode_table, put, put_table_record, schema_key};
 use crate::catalog::schema::{Schema, decode_schema, encode_schema};
@@ -36,6 +37,7 @@ struct Records {
     unchecked: BTreeSet<ObjectId>,
     access: BTreeMap<AccessKey, Vec<u8>>,
     session_defaults: BTreeMap<DefaultsKey, Vec<u8>>,
+    default_access: BTreeMap<DefaultAccessKey, Vec<u8>>,
     left: Left,
 }
 
@@ -81,9 +83,12 @@ pub(super) fn load(engine: &Arc<Engine>, system: &'static [&'static str]) -> Res
     }
     snapshot.access = access::load(&records.access)?;
     snapshot.session_defaults = Arc::new(session_default::load(&records.session_defaults)?);
+    snapshot.default_access = Arc::new(default_access::load(&records.default_access)?);
     // QU-60: numbers that these records know are given to no new object.
     let known = records.access.keys().filter(|key| matches!(key.kind, AccessKind::Object | AccessKind::Database));
     let known = known.map(|key| key.of).chain(records.session_defaults.keys().map(|key| key.database));
+    let defaults = snapshot.default_access.iter();
+    let known = known.chain(defaults.flat_map(|(key, access)| [key.database, key.schema, access.id]));
     let mut next_id = known.fold(highest, u64::max) + 1;
     number_earlier(engine, &mut snapshot, &mut next_id)?;
     snapshot.children = Arc::new(snapshot.children_by_parent());
@@ -128,6 +133,7 @@ impl Records {
             b'p' => self.left.push((key.to_vec(), value.to_vec())),
             kind if *kind == ACCESS && access::gather(&mut self.access, key, value) => {}
             kind if *kind == SESSION_DEFAULTS && session_default::gather(&mut self.session_defaults, key, value) => {}
+            kind if *kind == DEFAULT_ACCESS && default_access::gather(&mut self.default_access, key, value) => {}
             b'a' | b'c' => {}
             kind if *kind == PERSISTED => {}
             _ => return Err(unknown()),

@@ -10,6 +10,8 @@ pub mod changes;
 mod claim;
 pub mod codec;
 pub mod decode;
+pub mod default_access;
+mod default_access_change;
 pub mod foreign;
 pub mod foreign_graph;
 pub mod foreign_key;

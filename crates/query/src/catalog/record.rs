@@ -13,6 +13,7 @@
 //!   'y' id (8) piece (2)         a type that users define, likewise (`user_type`)
 //!   'r' kind of (8) piece (2)    an owner and privileges, likewise (`access`)
 //!   'd' database (8) role (4) piece (2)   settings of new sessions, likewise (`session_default`)
+//!   'f' database (8) role (4) schema (8) kind piece (2)   privileges on new objects, likewise (`default_access`)
 //!   'u' id (8)                   rows of the table, or of its parents, changed while foreign keys were not checked
 //! ```
 
@@ -73,6 +74,20 @@ pub fn statistics_key(id: u64, piece: u16) -> Vec<u8> {
 
 pub fn unchecked_key(id: u64) -> Vec<u8> {
     [&b"u"[..], &id.to_be_bytes()].concat()
+}
+
+/// Stores a record in pieces behind the key, in place of the one that was there, or removes it.
+pub fn put_pieces(txn: &mut Transaction, key: &[u8], record: Option<&[u8]>) -> Result<()> {
+    let of_piece = |piece: u16| [key, &piece.to_be_bytes()].concat();
+    let mut pieces = 0;
+    for bytes in record.into_iter().flat_map(|record| record.chunks(PIECE)) {
+        put(txn, &of_piece(pieces), bytes)?;
+        pieces += 1;
+    }
+    while txn.delete(CATALOG, &of_piece(pieces)).map_err(engine_fault)? {
+        pieces += 1;
+    }
+    Ok(())
 }
 
 /// Stores a record of the catalog map, new or in place of the one with that key.

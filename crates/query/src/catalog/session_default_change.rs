@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datum::Result;
-use engine::rows::{CATALOG, Strength};
+use engine::rows::Strength;
 
 use crate::catalog::Writing;
-use crate::catalog::record::{PIECE, put};
+use crate::catalog::record::put_pieces;
 use crate::catalog::session_default::{DefaultsKey, encode, lay_over};
-use crate::engine_fault::engine_fault;
 
 impl Writing<'_> {
     /// Locks a record to the end of the transaction, and returns it as the last one who had the lock has left it.
@@ -24,16 +23,7 @@ impl Writing<'_> {
     /// Stores a record that `session_defaults` has locked, or removes it if there are no texts.
     pub fn put_session_defaults(&mut self, key: DefaultsKey, texts: Vec<String>) -> Result<()> {
         let texts: Option<Arc<[String]>> = (!texts.is_empty()).then(|| texts.into());
-        let mut pieces = 0_u16;
-        if let Some(texts) = &texts {
-            for bytes in encode(texts).chunks(PIECE) {
-                put(&mut self.txn, &[&key.bytes()[..], &pieces.to_be_bytes()].concat(), bytes)?;
-                pieces += 1;
-            }
-        }
-        while self.txn.delete(CATALOG, &[&key.bytes()[..], &pieces.to_be_bytes()].concat()).map_err(engine_fault)? {
-            pieces += 1;
-        }
+        put_pieces(&mut self.txn, &key.bytes(), texts.as_deref().map(encode).as_deref())?;
         self.changes().session_defaults.insert(key, texts.clone());
         lay_over(&BTreeMap::from([(key, texts)]), &mut self.snapshot.session_defaults);
         Ok(())

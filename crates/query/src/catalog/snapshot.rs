@@ -7,6 +7,7 @@ use datum::{Fault, Result};
 use engine::PendingAccounts;
 
 use crate::catalog::access::AccessRecords;
+use crate::catalog::default_access::DefaultAccesses;
 use crate::catalog::foreign_key::Children;
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::{Object, Objects};
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub access: AccessRecords,
     /// The settings of new sessions.
     pub session_defaults: Arc<SessionDefaults>,
+    /// The privileges of new objects.
+    pub default_access: Arc<DefaultAccesses>,
     /// The accounts that the transaction has changed which sees these definitions.
     pub accounts: Arc<PendingAccounts>,
     /// The shared definitions below a session's temporary tables. None if there are none.

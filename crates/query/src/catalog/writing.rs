@@ -125,6 +125,7 @@ impl Writing<'_> {
         let id = self.snapshot.schemas.get(name).map_or(UNNUMBERED, |schema| schema.id);
         self.drop_access(id)?;
         self.drop_session_defaults(|key| key.database == id && id != UNNUMBERED)?;
+        self.drop_default_access(|key| (key.database == id || key.schema == id) && id != UNNUMBERED)?;
         self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
         self.changes().schemas.insert(name.to_owned(), None);
         self.snapshot.schemas.remove(name);

@@ -24,6 +24,7 @@ use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::index::{UNMADE, ascending, unmade};
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::define::object_name::{constraint_name, has_constraint, index_name, relation_is_taken, sequence_name};
+use crate::define::owner::NewObject;
 use crate::define::source::within_parentheses;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
@@ -227,7 +228,7 @@ impl Session {
         let table = writing.put_table(table)?;
         if !table.temporary {
             self.hold_new(&table);
-            self.own(&mut writing, AccessKey::object(table.id))?;
+            self.own(&mut writing, NewObject::relation(table.id, &table.schema))?;
         }
         self.touch(&mut writing, &ends.tied)?;
         fill(self, &table, &mut writing)?;
@@ -257,9 +258,9 @@ impl Session {
                     true => {
                         let known = writing.snapshot.access.get(AccessKey::object(table.id));
                         let owner = crate::rights::owner_of(known);
-                        self.give(writing, AccessKey::object(id), owner)?;
+                        self.give(writing, NewObject::sequence(id, &table.schema), owner)?;
                     }
-                    false => self.own(writing, AccessKey::object(id))?,
+                    false => self.own(writing, NewObject::sequence(id, &table.schema))?,
                 }
             }
             table.columns[column].sequences.push(id);

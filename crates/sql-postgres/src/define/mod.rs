@@ -7,6 +7,7 @@ mod column;
 mod comment;
 mod create_as;
 mod create_table;
+mod default_privileges;
 mod domain;
 mod drop;
 mod foreign;
@@ -176,6 +177,10 @@ impl Session {
             Statement::AlterRole(alter) => {
                 self.alter_role(alter)?;
                 "ALTER ROLE"
+            }
+            Statement::AlterDefaultPrivileges(alter) => {
+                self.alter_default_privileges(alter, text)?;
+                "ALTER DEFAULT PRIVILEGES"
             }
             Statement::AlterRoleSet(alter) => {
                 self.alter_role_set(alter)?;

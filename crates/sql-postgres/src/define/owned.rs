@@ -58,8 +58,9 @@ impl Session {
         self.refresh();
         let roles = self.owners(roles, "drop")?;
         refuse_required(&roles, "drop")?;
+        let mut defaults = 0;
         for role in &roles {
-            self.revoke_everything(role.oid)?;
+            defaults += self.revoke_everything(role.oid)?;
         }
         let owned = self.recorded(|record| roles.iter().any(|role| role.oid == record.owner));
         let (mut gone, mut schemas) = (Gone::default(), Vec::new());
@@ -72,7 +73,7 @@ impl Session {
                 _ => debug_assert!(false, "{key:?}"),
             }
         }
-        let count = gone.tables.len() + gone.views.len() + gone.sequences.len() + schemas.len();
+        let count = gone.tables.len() + gone.views.len() + gone.sequences.len() + schemas.len() + defaults;
         let what = match (count, &gone.tables[..], &gone.views[..], &gone.sequences[..]) {
             (1, [table], ..) => Some(format!("{} {}", kind_of(table), self.shown_relation(&table.schema, &table.name))),
             (1, _, [view], _) => Some(format!("view {}", self.shown_relation(&view.schema, &view.name))),
@@ -156,8 +157,8 @@ impl Session {
         found
     }
 
-    /// Revokes what a role has been given, and ends the memberships that it has given.
-    fn revoke_everything(&mut self, role: Oid) -> Result<()> {
+    /// Revokes what a role has been given, and ends the memberships and the default privileges that it has given. Returns how many objects these default privileges were.
+    fn revoke_everything(&mut self, role: Oid) -> Result<usize> {
         let concerns = |grant: &AccessGrant| grant.grantee == role || grant.grantor == role;
         let recorded = self.recorded(|record| record.grants.iter().flatten().any(concerns));
         let given = self.rights().all_memberships().filter(|(_, grant)| grant.grantor == role);
@@ -175,9 +176,10 @@ impl Session {
             let grants = (!grants.is_empty()).then_some(grants);
             writing.put_access(key, Some(AccessRecord { owner: 0, grants }), false)?;
         }
+        let defaults = self.drop_owned_defaults(&mut writing, role)?;
         self.finish(writing)?;
         self.look_anew();
-        Ok(())
+        Ok(defaults)
     }
 }
 

@@ -1,20 +1,52 @@
 //! Owners of objects: who makes one owns it, and the owner alone may change or drop it.
 
+use std::collections::BTreeSet;
+
 use engine::FIRST_ACCOUNT_ID;
 use engine::rows::Strength;
 use query::catalog::Writing;
 use query::catalog::access::{AccessKey, AccessRecord};
+use query::catalog::object_id::ObjectId;
 use syntax::postgres::tree::{RoleSpec, RoleSpecKind};
 
 use crate::define::names::Relation;
 use crate::error::{PgError, Result, state};
 use crate::rights::acl;
 use crate::rights::object::{Object, has_whole};
-use crate::rights::privilege::{CREATE, TEMPORARY};
-use crate::rights::role::{self, Role};
+use crate::rights::privilege::{CREATE, ObjectClass, TEMPORARY};
+use crate::rights::role::{self, Facts, Role};
 use crate::session::Session;
 use crate::system::oids;
 use crate::types::oid::Oid;
+
+/// An object that a statement makes.
+#[derive(Clone, Copy)]
+pub(super) struct NewObject<'n> {
+    key: AccessKey,
+    class: ObjectClass,
+    /// The stored name of its schema.
+    schema: Option<&'n str>,
+}
+
+impl<'n> NewObject<'n> {
+    /// A table or view.
+    pub(super) fn relation(id: ObjectId, schema: &'n str) -> NewObject<'n> {
+        NewObject { key: AccessKey::object(id), class: ObjectClass::Relation, schema: Some(schema) }
+    }
+
+    pub(super) fn sequence(id: ObjectId, schema: &'n str) -> NewObject<'n> {
+        NewObject { key: AccessKey::object(id), class: ObjectClass::Sequence, schema: Some(schema) }
+    }
+
+    pub(super) fn schema(id: ObjectId) -> NewObject<'n> {
+        NewObject { key: AccessKey::object(id), class: ObjectClass::Schema, schema: None }
+    }
+
+    /// A database, by its first schema.
+    pub(super) fn database(id: ObjectId) -> NewObject<'n> {
+        NewObject { key: AccessKey::database(id), class: ObjectClass::Database, schema: None }
+    }
+}
 
 impl Session {
     /// Returns the role that a name or word of a statement means.
@@ -33,21 +65,25 @@ impl Session {
         }
     }
 
-    /// Gives a new object to a role. Objects of `postgres` have no record.
-    pub(super) fn give(&mut self, writing: &mut Writing<'_>, key: AccessKey, owner: Oid) -> Result<()> {
-        match owner {
-            oids::POSTGRES => Ok(()),
-            owner => {
-                hold_role(writing, owner)?;
-                Ok(writing.put_access(key, Some(AccessRecord { owner, grants: None }), true)?)
-            }
+    /// Gives a new object to a role, with the privileges that the role has set for such objects. Those of `postgres` have no record without such privileges.
+    pub(super) fn give(&mut self, writing: &mut Writing<'_>, made: NewObject<'_>, owner: Oid) -> Result<()> {
+        let NewObject { key, class, schema } = made;
+        let facts = Facts { db: self.database(), snapshot: &writing.snapshot, database: &self.who.database };
+        let grants = facts.grants_of_new(class, owner, schema)?;
+        if owner == oids::POSTGRES && grants.is_none() {
+            return Ok(());
         }
+        let grantees: BTreeSet<Oid> = grants.iter().flatten().map(|grant| grant.grantee).collect();
+        for role in std::iter::once(owner).chain(grantees) {
+            hold_role(writing, role)?;
+        }
+        Ok(writing.put_access(key, Some(AccessRecord { owner, grants }), true)?)
     }
 
     /// Gives a new object to the current role.
-    pub(super) fn own(&mut self, writing: &mut Writing<'_>, key: AccessKey) -> Result<()> {
+    pub(super) fn own(&mut self, writing: &mut Writing<'_>, made: NewObject<'_>) -> Result<()> {
         let owner = self.current_identity().current;
-        self.give(writing, key, owner)
+        self.give(writing, made, owner)
     }
 
     /// Fails unless the current role may make something in a schema, by its stored name; or temporary objects in the database.

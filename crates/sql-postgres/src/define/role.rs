@@ -308,17 +308,17 @@ impl Session {
     fn dependences_on_role(&mut self, role: &Role) -> Vec<String> {
         let path = self.search_path();
         let facts = self.rights();
-        let mut lines = Vec::new();
+        // With the place among the lines of the real server, which sorts by OID.
+        let mut lines: Vec<((bool, oid::Oid), String)> = Vec::new();
         let mut elsewhere: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-        let mut records: Vec<_> = facts.snapshot.access.all().collect();
         let oid_of = |key: &query::catalog::access::AccessKey| match facts.snapshot.object(key.of) {
             Some(query::catalog::objects::Object::Schema(schema)) if key.kind == AccessKind::Object => {
                 crate::system::view::schema_oid(schema)
             }
             _ => oids::of_object(key.of),
         };
-        records.sort_by_key(|(key, _)| (key.kind == AccessKind::Member, oid_of(key)));
-        for (key, access) in records {
+        for (key, access) in facts.snapshot.access.all() {
+            let place = (key.kind == AccessKind::Member, oid_of(key));
             let owns = access.owner == role.oid;
             let has = |grant: &query::catalog::access::AccessGrant| {
                 (grant.grantee == role.oid && key.kind != AccessKind::Member) || grant.grantor == role.oid
@@ -331,7 +331,7 @@ impl Session {
                 let member = facts.roles().name_of(key.of as oid::Oid);
                 for grant in access.grants.iter().flatten().filter(|grant| grant.grantor == role.oid) {
                     let of = facts.roles().name_of(grant.grantee);
-                    lines.push(format!("privileges for membership of role {member} in role {of}"));
+                    lines.push((place, format!("privileges for membership of role {member} in role {of}")));
                 }
                 continue;
             }
@@ -340,18 +340,35 @@ impl Session {
                     let of_columns: Vec<u32> =
                         access.grants.iter().flatten().filter(|grant| has(grant)).map(|grant| grant.column).collect();
                     if of_columns.contains(&0) && !owns {
-                        lines.push(format!("privileges for {shown}"));
+                        lines.push((place, format!("privileges for {shown}")));
                     }
                     let names = facts.column_names(*key, &of_columns);
-                    lines.extend(names.iter().map(|name| format!("privileges for column {name} of {shown}")));
+                    let of_column = |name: &String| (place, format!("privileges for column {name} of {shown}"));
+                    lines.extend(names.iter().map(of_column));
                     if owns {
-                        lines.push(format!("owner of {shown}"));
+                        lines.push((place, format!("owner of {shown}")));
                     }
                 }
                 Some((database, _)) => *elsewhere.entry(database).or_default() += 1,
                 None => {}
             }
         }
+        for (key, record) in &*facts.snapshot.default_access {
+            let owns = key.role == role.oid;
+            if !owns && !record.grants.iter().any(|grant| grant.grantee == role.oid) {
+                continue;
+            }
+            let of = if owns { "owner of" } else { "privileges for" };
+            match facts.described_default(*key) {
+                Some((database, shown)) if database == facts.database => {
+                    lines.push(((false, oids::of_object(record.id)), format!("{of} {shown}")));
+                }
+                Some((database, _)) => *elsewhere.entry(database).or_default() += 1,
+                None => {}
+            }
+        }
+        lines.sort_by_key(|(place, _)| *place);
+        let mut lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
         lines.extend(elsewhere.into_iter().map(|(database, count)| match count {
             1 => format!("1 object in database {database}"),
             count => format!("{count} objects in database {database}"),

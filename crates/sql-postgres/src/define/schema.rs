@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use query::catalog::access::AccessKey;
 use query::catalog::schema_name::SchemaName;
 use stdx::wait;
 use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt};
@@ -10,6 +9,7 @@ use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt}
 use crate::define::drop::{Dependence, Gone};
 use crate::define::materialized::kind_of;
 use crate::define::names::schema_of;
+use crate::define::owner::NewObject;
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
 use crate::rights::object::Object;
@@ -62,7 +62,7 @@ impl Session {
         }
         writing.put_schema(&stored, super::DATABASE_COLLATION, crate::MAKER)?;
         let id = writing.snapshot.schema(&stored)?.id;
-        self.give(&mut writing, AccessKey::object(id), owner.oid)?;
+        self.give(&mut writing, NewObject::schema(id), owner.oid)?;
         self.finish(writing)?;
         self.look_anew();
         Ok(())
@@ -180,7 +180,7 @@ impl Session {
         }
         writing.put_schema(&name.value, super::DATABASE_COLLATION, crate::MAKER)?;
         let id = writing.snapshot.schema(&name.value)?.id;
-        self.give(&mut writing, AccessKey::database(id), owner.oid)?;
+        self.give(&mut writing, NewObject::database(id), owner.oid)?;
         self.finish(writing)
     }
 

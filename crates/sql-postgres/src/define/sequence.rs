@@ -1,7 +1,6 @@
 //! CREATE and ALTER SEQUENCE, and the options of identities.
 
 use query::catalog::Snapshot;
-use query::catalog::access::AccessKey;
 use query::catalog::sequence::{Parameters, Sequence};
 use query::catalog::table::TableColumn;
 use query::catalog::table_lock::TableMode;
@@ -9,6 +8,7 @@ use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCommit};
 
 use crate::define::names::{Relation, not_a};
+use crate::define::owner::NewObject;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::session::Session;
@@ -204,7 +204,7 @@ impl Session {
         };
         let mut writing = self.lock_and_write(&db, TableMode::AccessExclusive, needs)?;
         let id = writing.new_id();
-        let mut sequence = Sequence::new(id, schema, name.name.clone(), parameters, crate::MAKER);
+        let mut sequence = Sequence::new(id, schema.clone(), name.name.clone(), parameters, crate::MAKER);
         if let Some((table, column)) = owner {
             sequence.owned_by = Some(table.id);
             let mut copy = table.copy();
@@ -212,7 +212,7 @@ impl Session {
             writing.put_table(copy)?;
         }
         writing.create_sequence(sequence)?;
-        self.own(&mut writing, AccessKey::object(id))?;
+        self.own(&mut writing, NewObject::sequence(id, &schema))?;
         self.finish(writing)
     }
 

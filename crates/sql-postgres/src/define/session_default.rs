@@ -160,17 +160,6 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Removes the records of roles that another door has dropped.
-    fn forget_strangers(&mut self, writing: &mut Writing<'_>) -> Result<()> {
-        let roles = self.rights().roles();
-        let known: Vec<u32> = writing.snapshot.session_defaults.keys().map(|key| key.role).collect();
-        let gone: Vec<u32> = known.into_iter().filter(|role| *role != 0 && roles.by_oid(*role).is_none()).collect();
-        match gone.is_empty() {
-            true => Ok(()),
-            false => Ok(writing.drop_session_defaults(|key| gone.contains(&key.role))?),
-        }
-    }
 }
 
 /// Fails if the settings of a role, or those of no role, would take more memory than they may.

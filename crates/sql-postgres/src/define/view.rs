@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use query::catalog::access::AccessKey;
 use query::catalog::view::{CheckOption, View};
 use syntax::postgres::tree::{
     self, ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
@@ -14,6 +13,7 @@ use syntax::postgres::tree::{
 use crate::bind::ResultColumn;
 use crate::define::create_table::check_column_count;
 use crate::define::names::{Relation, not_a};
+use crate::define::owner::NewObject;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::session::{Session, is_on, quoted};
@@ -97,7 +97,7 @@ impl Session {
         writing.put_view(View {
             id,
             maker: crate::MAKER,
-            schema,
+            schema: schema.clone(),
             name: name.name.clone(),
             columns: fields.into_iter().map(|field| field.name).collect(),
             types,
@@ -114,7 +114,7 @@ impl Session {
             ..View::default()
         })?;
         if is_new {
-            self.own(&mut writing, AccessKey::object(id))?;
+            self.own(&mut writing, NewObject::relation(id, &schema))?;
         }
         self.finish(writing)
     }

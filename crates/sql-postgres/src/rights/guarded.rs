@@ -33,6 +33,7 @@ pub fn is_guarded(statement: &Statement) -> bool {
         | Statement::AlterTable(_)
         | Statement::AlterSequence(_)
         | Statement::AlterRole(_)
+        | Statement::AlterDefaultPrivileges(_)
         | Statement::AlterRoleSet(_)
         | Statement::AlterDatabaseSet(_)
         | Statement::DropDatabase(_)

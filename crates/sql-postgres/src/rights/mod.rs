@@ -6,9 +6,10 @@
 //! ```
 //! PS-40: a privilege is checked when a statement is bound, against the definitions that the statement reads, and each time a command begins. Plans that are kept are of a plan-cache context with the version of all grants and accounts, so a plan that was bound before a REVOKE is never run after it.
 //!
-//! Files: `privilege` (names and bits), `role` (roles and memberships), `acl` (lists of grants), `object` (what a name stands for, and its owner), `needs` (the privileges that a plan needs), `guarded` (the statements that check them).
+//! Files: `privilege` (names and bits), `role` (roles and memberships), `acl` (lists of grants), `default_acl` (grants on new objects), `object` (what a name stands for, and its owner), `needs` (the privileges that a plan needs), `guarded` (the statements that check them).
 
 pub mod acl;
+pub mod default_acl;
 pub mod guarded;
 pub mod needs;
 pub mod object;

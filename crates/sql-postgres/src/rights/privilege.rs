@@ -73,6 +73,7 @@ impl ObjectClass {
     pub fn of_public(self) -> Privileges {
         match self {
             ObjectClass::Database => TEMPORARY | CONNECT,
+            ObjectClass::Function => EXECUTE,
             _ => 0,
         }
     }

@@ -10,6 +10,7 @@ use query::catalog::Snapshot;
 use query::catalog::access::{AccessGrant, AccessKey, AccessKind};
 use query::catalog::schema_name::SchemaName;
 
+use crate::define::materialized::kind_of;
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::instance::database::{Database, POSTGRES};
@@ -284,7 +285,7 @@ impl<'f> Facts<'f> {
                 (&schema.name, format!("database {}", schema.name))
             }
             Object::Schema(schema) => (&schema.name, format!("schema {}", schema_of(&schema.name))),
-            Object::Table(table) => (&table.schema, named("table", &table.schema, &table.name)),
+            Object::Table(table) => (&table.schema, named(kind_of(table), &table.schema, &table.name)),
             Object::View(view) => (&view.schema, named("view", &view.schema, &view.name)),
             Object::Sequence(sequence) => (&sequence.schema, named("sequence", &sequence.schema, &sequence.name)),
             _ => return None,

@@ -252,7 +252,6 @@ pub(crate) fn refused(statement: &Statement) -> PgError {
         Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
         Statement::AlterRole(_) => "ALTER ROLE",
-        Statement::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES",
         Statement::AlterObjectSchema(_) => "ALTER ... SET SCHEMA",
         Statement::AlterOwner(_) => "ALTER ... OWNER TO",
         Statement::AlterTable(_) => "this form of ALTER",

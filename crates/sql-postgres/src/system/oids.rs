@@ -19,6 +19,7 @@ pub const PG_CONSTRAINT: Oid = 2606;
 pub const PG_NAMESPACE: Oid = 2615;
 pub const PG_EXTENSION: Oid = 3079;
 pub const PG_REWRITE: Oid = 2618;
+pub const PG_DEFAULT_ACL: Oid = 826;
 /// The role that stands for the owner of the current database.
 pub const PG_DATABASE_OWNER: Oid = 6171;
 /// The tablespaces.

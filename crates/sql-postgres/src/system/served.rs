@@ -33,7 +33,7 @@ pub static SERVED: &[Served] = &[
     of("pg_cursors", &[], Rows(activity::pg_cursors)),
     of("pg_database", &[], Rows(schema::pg_database)),
     of("pg_db_role_setting", &[], Rows(role::pg_db_role_setting)),
-    of("pg_default_acl", &[], Empty),
+    of("pg_default_acl", &[], Rows(role::pg_default_acl)),
     of("pg_depend", &[], Rows(depend::pg_depend)),
     of("pg_description", &["objoid"], Both(&extract::PG_DESCRIPTION, describe::pg_description)),
     of("pg_enum", &["enumtypid"], Rows(user_type::pg_enum)),

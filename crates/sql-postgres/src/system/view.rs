@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datum::Result;
+use query::catalog::default_access::{DefaultAccess, DefaultAccessKey};
 use query::catalog::foreign_key::Deferral;
 use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
@@ -71,6 +72,22 @@ impl Shown {
             | Object::ForeignKey(table, _) => &table.schema,
         };
         (SchemaName::of_stored(schema)?.database == self.database).then_some(object)
+    }
+
+    /// Returns the privileges of objects that roles make in the database, in the order of the records' numbers. Those of a role that another door has dropped are none.
+    pub fn default_access(&self) -> Vec<(&DefaultAccessKey, &Arc<DefaultAccess>)> {
+        let database = self.snapshot.schemas.get(&self.database).map_or(0, |schema| schema.id);
+        let is_shown =
+            |key: &DefaultAccessKey| key.database == database && self.facts().roles().by_oid(key.role).is_some();
+        let mut found: Vec<_> = self.snapshot.default_access.iter().filter(|(key, _)| is_shown(key)).collect();
+        found.sort_unstable_by_key(|(_, record)| record.id);
+        found
+    }
+
+    /// Returns the OID of the schema of a record of default privileges; 0: every schema.
+    pub fn schema_of_default(&self, key: &DefaultAccessKey) -> Oid {
+        let schema = self.snapshot.schemas.values().find(|schema| schema.id == key.schema && key.schema != 0);
+        schema.map_or(0, |schema| schema_oid(schema))
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {

@@ -73,6 +73,11 @@ fn settings_of_roles_and_databases_have_the_effects_of_the_real_server() {
     play(include_str!("../roles/settings.txt"));
 }
 
+#[test]
+fn default_privileges_have_the_effects_of_the_real_server() {
+    play(include_str!("../roles/defaults.txt"));
+}
+
 fn play(recorded: &str) {
     let mut world = World::new();
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();

@@ -470,8 +470,15 @@ impl Parser<'_> {
     /// ALTER DEFAULT PRIVILEGES
     fn default_privileges(&mut self) -> Result<Statement> {
         self.expect_word(Kw::PRIVILEGES)?;
-        let (mut roles, mut schemas) = (Vec::new(), Vec::new());
+        let (mut roles, mut schemas, mut redundant) = (Vec::new(), Vec::new(), None);
         loop {
+            let at = self.here();
+            let is_again = match self.kw() {
+                Kw::IN => !schemas.is_empty(),
+                Kw::FOR => !roles.is_empty(),
+                _ => false,
+            };
+            redundant = redundant.or(is_again.then_some(at));
             if self.word(Kw::IN) {
                 self.expect_word(Kw::SCHEMA)?;
                 schemas = self.list(Parser::column_name)?;
@@ -511,6 +518,7 @@ impl Parser<'_> {
         let alter = AlterDefaultPrivilegesStmt {
             roles,
             schemas,
+            redundant,
             is_grant,
             privileges,
             objects,

@@ -12,7 +12,9 @@ use crate::define::materialized::view_of;
 use crate::system::catalog::constraint::index_of_key;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::keyspace;
-use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_EXTENSION, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
+use crate::system::oids::{
+    self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_DEFAULT_ACL, PG_EXTENSION, PG_NAMESPACE, PG_REWRITE, PG_TYPE,
+};
 use crate::system::view::{
     Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of, relations_of_view,
 };
@@ -42,6 +44,12 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
     for table in keyspace::all() {
         give(row((PG_CLASS, table.oid, 0), redis, NORMAL), ctx)?;
         give(row((PG_CLASS, table.oid, 0), extension, EXTENSION), ctx)?;
+    }
+    for (key, record) in shown.default_access() {
+        if key.schema != 0 {
+            let end = (PG_DEFAULT_ACL, oids::of_object(record.id), 0);
+            give(row(end, (PG_NAMESPACE, shown.schema_of_default(key), 0), AUTO), ctx)?;
+        }
     }
     for (_, schema) in shown.schemas() {
         let namespace = (PG_NAMESPACE, crate::system::view::schema_oid(schema), 0);

@@ -1,4 +1,4 @@
-//! `pg_roles`, `pg_authid`, `pg_user`, `pg_shadow`, `pg_auth_members`, `pg_db_role_setting`.
+//! `pg_roles`, `pg_authid`, `pg_user`, `pg_shadow`, `pg_auth_members`, `pg_db_role_setting`, `pg_default_acl`.
 
 use datum::Result;
 use query::catalog::session_default::DefaultsKey;
@@ -8,11 +8,11 @@ use query::nodes::table_function::Give;
 use crate::rights::privilege::{INHERIT_OPTION, SET_OPTION};
 use crate::rights::role::Role;
 use crate::session::facts::FactsOf as _;
-use crate::system::arrays;
-use crate::system::cells::{null, number, oid, text, truth};
+use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::view::Shown;
 use crate::system::wanted::Wanted;
+use crate::system::{arrays, rights};
 use crate::types::oid::Oid;
 use crate::value::Value;
 
@@ -144,6 +144,24 @@ pub fn pg_db_role_setting(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give
         }
         let database = if key.database == 0 { 0 } else { oids::of_object(key.database) };
         give(vec![oid(database), oid(key.role), arrays::texts(Some(texts.to_vec()))], ctx)?;
+    }
+    Ok(())
+}
+
+/// The privileges of new objects in this database.
+pub fn pg_default_acl(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let roles = shown.facts().roles();
+    for (key, record) in shown.default_access() {
+        let items: Vec<String> = record.grants.iter().map(|grant| rights::item(roles, grant)).collect();
+        let row = vec![
+            oid(oids::of_object(record.id)),
+            oid(key.role),
+            oid(shown.schema_of_default(key)),
+            letter(key.kind as char),
+            arrays::rights(&items),
+        ];
+        give(row, ctx)?;
     }
     Ok(())
 }

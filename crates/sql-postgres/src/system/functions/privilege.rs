@@ -403,13 +403,13 @@ fn default_rights(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let Some(db) = facts.db.clone() else { return Ok(Value::Null) };
     let roles = Roles::seen(&db, &facts.definitions);
     let (kind, owner) = (integer(values, 0)? as u8 as char, integer(values, 1)? as Oid);
-    let (class, of_public) = match kind {
+    let class = match kind {
         'c' => return Ok(arrays::rights(&[])),
-        'r' => (ObjectClass::Relation, 0),
-        's' => (ObjectClass::Sequence, 0),
-        'n' => (ObjectClass::Schema, 0),
-        'd' => (ObjectClass::Database, ObjectClass::Database.of_public()),
-        'f' => (ObjectClass::Function, privilege::EXECUTE),
+        'r' => ObjectClass::Relation,
+        's' => ObjectClass::Sequence,
+        'n' => ObjectClass::Schema,
+        'd' => ObjectClass::Database,
+        'f' => ObjectClass::Function,
         'l' | 'T' => return Ok(used(roles, owner, true)),
         'F' | 'S' => return Ok(used(roles, owner, false)),
         't' => return Ok(one(roles, owner, "C")),
@@ -417,7 +417,7 @@ fn default_rights(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
         'p' => return Ok(one(roles, owner, "sA")),
         kind => return Err(invalid(format!("unrecognized object type abbreviation: {kind}"))),
     };
-    let grants = first_grants(class, owner, of_public);
+    let grants = first_grants(class, owner, class.of_public());
     Ok(arrays::rights(&grants.iter().map(|grant| rights::item(roles, grant)).collect::<Vec<_>>()))
 }
 

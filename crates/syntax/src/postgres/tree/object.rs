@@ -216,6 +216,8 @@ pub struct GrantRoleStmt {
 pub struct AlterDefaultPrivilegesStmt {
     pub roles: Vec<RoleSpec>,
     pub schemas: Vec<Ident>,
+    /// The first FOR or IN that repeats an earlier one.
+    pub redundant: Option<Location>,
     pub is_grant: bool,
     /// Empty: ALL.
     pub privileges: Vec<AccessPriv>,
