@@ -67,6 +67,14 @@ fn order_of_parts(
     order
 }
 
+/// The columns that a reference to itself has beside those of the query.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Added<'a> {
+    pub columns: &'a [OutputColumn],
+    /// How many of all columns SEARCH and CYCLE add.
+    pub count: usize,
+}
+
 impl Binder<'_> {
     /// Binds the tables of WITH. The caller removes them from `commons` again.
     pub fn with(&mut self, with: Option<&WithClause>) -> Result<()> {
@@ -88,7 +96,7 @@ impl Binder<'_> {
     }
 
     fn common(&mut self, table: &CommonTableExpr, recursive: bool) -> Result<()> {
-        let CommonTableExpr { name, columns, materialized: _, statement } = table;
+        let CommonTableExpr { name, columns, materialized: _, statement, search, cycle } = table;
         let Statement::Select(query) = statement else {
             return Err(self.error(unsupported("a statement that changes rows in WITH"), name.at.0));
         };
@@ -96,7 +104,11 @@ impl Binder<'_> {
         let around_needs = self.begin_needs_of_common();
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let read_before = self.correlations.last_mut().map(std::mem::take);
-        let bound = if recursive { self.recursive(name, columns, query, id)? } else { None };
+        let bound = match (search, cycle) {
+            (None, None) if recursive => self.recursive(name, columns, query, id, Added::default())?,
+            (None, None) => None,
+            _ => Some(self.searched(table, query, id, recursive)?),
+        };
         let bound = match bound {
             Some(bound) => bound,
             None => {
@@ -106,6 +118,7 @@ impl Binder<'_> {
                 BoundQuery { node, columns: bound.columns, plain: None }
             }
         };
+        let added = usize::from(search.is_some()) + 2 * usize::from(cycle.is_some());
         let outer = self.correlations.last_mut().map(std::mem::take).unwrap_or_default();
         if let Some((reads, before)) = self.correlations.last_mut().zip(read_before) {
             *reads = before;
@@ -120,7 +133,18 @@ impl Binder<'_> {
             *is_kept = outer.is_empty();
         }
         let (name, state, depth) = (name.value.clone(), CommonState::Ready, self.correlations.len() - 1);
-        self.commons.push(Common { name, columns, node, size, references: 0, state, outer, depth });
+        self.commons.push(Common {
+            name,
+            columns,
+            added,
+            level: self.query_level,
+            node,
+            size,
+            references: 0,
+            state,
+            outer,
+            depth,
+        });
         Ok(())
     }
 
@@ -134,7 +158,7 @@ impl Binder<'_> {
 
     /// Binds a statement of WITH that changes rows. It runs once, whether it is read or not.
     fn changing_common(&mut self, table: &CommonTableExpr, may_change: bool) -> Result<()> {
-        let CommonTableExpr { name, columns: names, materialized: _, statement } = table;
+        let CommonTableExpr { name, columns: names, materialized: _, statement, search, cycle } = table;
         if let Statement::Merge(_) = statement {
             return self.fail(state::FEATURE_NOT_SUPPORTED, "MERGE not supported in WITH query", name.at.0);
         }
@@ -166,11 +190,16 @@ impl Binder<'_> {
         }
         let state = if plan.returning().is_some() { CommonState::Ready } else { CommonState::ReturnsNothing };
         let name = name.value.clone();
+        if search.is_some() || cycle.is_some() {
+            return self.fail(state::SYNTAX_ERROR, "WITH query is not recursive", table.name.at.0);
+        }
         self.parts.push(StatementPart { id, name: name.clone(), plan, reads_changes: false });
         let node = Arc::new(Node::LastRound { id });
         self.commons.push(Common {
             name,
             columns,
+            added: 0,
+            level: self.query_level,
             node,
             size: (1, 1),
             references: 0,
@@ -249,12 +278,13 @@ impl Binder<'_> {
     }
 
     /// Binds a query that may refer to itself. `None`: it is of another form, and a reference to itself has been an error.
-    fn recursive(
+    pub(super) fn recursive(
         &mut self,
         name: &Ident,
         names: &[Ident],
         query: &SelectStmt,
         id: usize,
+        added: Added<'_>,
     ) -> Result<Option<BoundQuery>> {
         let SelectStmt { with, body, order_by, limit, locking: _, span: _ } = query;
         let commons = self.commons.len();
@@ -265,6 +295,7 @@ impl Binder<'_> {
             },
             _ => return self.not_recursive(name, query).map(|()| None),
         };
+        self.query_level += 1;
         self.with(with.as_ref())?;
         self.push_refused(name, "must not appear within its non-recursive term");
         let mut source = self.operations(first, seed)?;
@@ -281,7 +312,10 @@ impl Binder<'_> {
         }
         self.commons.push(Common {
             name: name.value.clone(),
-            columns: source.columns.clone(),
+            columns: source.columns.iter().chain(added.columns).cloned().collect(),
+            added: added.count,
+            // Every reference is within a query of its own.
+            level: self.query_level,
             node: Arc::new(Node::LastRound { id }),
             size: (1, 1),
             references: 0,
@@ -290,6 +324,7 @@ impl Binder<'_> {
             state: CommonState::Recursive(self.correlations.len()),
         });
         let part = self.set_operand(&last.operand)?;
+        self.query_level -= 1;
         let references = self.commons.last().map_or(0, |common| common.references);
         self.commons.truncate(commons);
         if references == 0 {
@@ -319,6 +354,8 @@ impl Binder<'_> {
         self.commons.push(Common {
             name: name.value.clone(),
             columns: Vec::new(),
+            added: 0,
+            level: self.query_level,
             node: Arc::new(Node::One { width: 0 }),
             size: (0, 0),
             references: 0,
@@ -340,6 +377,8 @@ impl Binder<'_> {
         self.commons.push(Common {
             name: name.value.clone(),
             columns: Vec::new(),
+            added: 0,
+            level: self.query_level,
             node: Arc::new(Node::One { width: 0 }),
             size: (0, 0),
             references: 0,
@@ -359,7 +398,7 @@ impl Binder<'_> {
     ) -> Result<BoundQuery> {
         if part.columns.len() != source.columns.len() {
             let text = "each UNION query must have the same number of columns";
-            return self.fail(state::SYNTAX_ERROR, text, name.at.0);
+            return self.fail(state::SYNTAX_ERROR, text, part.columns.first().map_or(name.at.0, |column| column.at));
         }
         for at in 0..source.columns.len() {
             let operand = |bound: &BoundQuery| Operand {
@@ -385,7 +424,7 @@ impl Binder<'_> {
             }
             self.retype_column(&mut part, at, common, -1, CastContext::Implicit)?;
             if distinct {
-                self.check_comparable(common, name.at.0)?;
+                self.check_comparable(common, source.columns[at].at)?;
             }
         }
         let types = source.columns.iter().map(|column| settled(&column.column.ty)).collect();

@@ -194,7 +194,7 @@ impl Binder<'_> {
                 JoinKind::Full => (coalesced(first, second, ty), None),
             };
             let origin = origin.filter(|_| matches!(expr, Expr::Column(..)));
-            merged.push(NameColumn { name: name.value.clone(), expr, origin, is_hidden: false });
+            merged.push(NameColumn { name: name.value.clone(), expr, origin, is_hidden: false, is_unexpanded: false });
         }
         Ok(merged)
     }
@@ -401,6 +401,7 @@ impl Binder<'_> {
             expr: place(nth, column),
             origin,
             is_hidden: false,
+            is_unexpanded: false,
         });
         let columns: Vec<NameColumn> = columns.collect();
         let mut item = NameItem {
@@ -434,7 +435,20 @@ impl Binder<'_> {
             self.height = self.height.max(common.size.0);
             self.weight += common.size.1;
             self.rise(0)?;
-            return self.derived(&shown, common.columns, columns, common.node);
+            let own = common.columns.len() - common.added;
+            if common.added == 0 {
+                return self.derived(&shown, common.columns, columns, common.node);
+            }
+            // An alias names none of the columns that SEARCH and CYCLE add.
+            let mut operands = self.derived(&shown, common.columns, &[], common.node)?;
+            let item = &mut operands.names[0];
+            let added = item.columns[own..].to_vec();
+            item.columns = item.columns[..own].into();
+            self.rename(item, columns)?;
+            let is_unexpanded = common.level != self.query_level;
+            let added = added.into_iter().map(|column| NameColumn { is_unexpanded, ..column });
+            item.columns = item.columns.iter().cloned().chain(added).collect();
+            return Ok(operands);
         }
         match self.find_relation(name)? {
             FoundRelation::Table(table) => {
@@ -551,6 +565,7 @@ impl Binder<'_> {
             expr: Expr::Column(table.offset + nth, column.ty.clone()),
             origin: None,
             is_hidden: false,
+            is_unexpanded: false,
         });
         let columns: Vec<NameColumn> = columns.collect();
         let mut item = NameItem {
@@ -650,6 +665,7 @@ pub fn names_of(table: &Table, shown: &str, offset: usize) -> NameItem {
         expr: column_expr(table, at, offset),
         origin: Some((table.id, at as u16 + 1)),
         is_hidden: column.is_hidden(),
+        is_unexpanded: false,
     });
     let columns: Vec<NameColumn> = columns.collect();
     NameItem {

@@ -32,7 +32,9 @@ impl Binder<'_> {
         let hidden = self.unreachable.len();
         self.unreachable.extend(around.iter().cloned());
         let clause = self.scope().clause;
+        self.query_level += 1;
         let bound = self.subselect_parts(select);
+        self.query_level -= 1;
         self.unreachable.truncate(hidden);
         let scope = self.scope();
         scope.clause = clause;
@@ -78,6 +80,7 @@ impl Binder<'_> {
             expr: target.expr,
             origin: target.origin,
             is_hidden: false,
+            is_unexpanded: false,
         };
         Ok((source, conditions, targets.into_iter().map(column).collect()))
     }

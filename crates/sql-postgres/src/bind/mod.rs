@@ -37,6 +37,7 @@ pub(crate) mod resolve;
 pub(crate) mod rights;
 mod rules;
 mod scope;
+mod search_cycle;
 mod select;
 mod sequence_row;
 mod special;
@@ -318,6 +319,8 @@ pub struct Binder<'s> {
     /// There is no statement that could have parameters.
     has_no_parameters: bool,
     commons: Vec<Common>,
+    /// The number of queries around the part that is bound, those of set operations too.
+    query_level: usize,
     /// The height of the plan bound so far for the current query.
     height: usize,
     /// The number of its nodes, with shared ones counted at each reference.
@@ -383,6 +386,7 @@ impl<'s> Binder<'s> {
             parameters: Vec::new(),
             has_no_parameters: false,
             commons: Vec::new(),
+            query_level: 0,
             height: 0,
             weight: 0,
             correlations: vec![Vec::new()],

@@ -36,9 +36,11 @@ impl Binder<'_> {
     pub fn open_query(&mut self, query: &SelectStmt) -> Result<BoundQuery> {
         self.check_stack()?;
         let commons = self.commons.len();
+        self.query_level += 1;
         self.with(query.with.as_ref())?;
         let around = std::mem::take(&mut self.height);
         let bound = self.body(query);
+        self.query_level -= 1;
         self.commons.truncate(commons);
         self.rise(2)?;
         self.height = self.height.max(around);
@@ -112,7 +114,12 @@ impl Binder<'_> {
     pub fn set_operand(&mut self, body: &SelectBody) -> Result<BoundQuery> {
         self.check_stack()?;
         match body {
-            SelectBody::Select(select) => self.select(select, &[], None, &[], true),
+            SelectBody::Select(select) => {
+                self.query_level += 1;
+                let bound = self.select(select, &[], None, &[], true);
+                self.query_level -= 1;
+                bound
+            }
             SelectBody::Values(rows) => self.values(rows),
             SelectBody::SetOperations { first, links } => self.set_operations(first, links),
             SelectBody::Nested(query) => self.open_query(query),

@@ -105,7 +105,7 @@ impl Binder<'_> {
                         bound.push(self.expr(item)?);
                         continue;
                     };
-                    for column in item.columns.iter().filter(|column| !column.is_hidden) {
+                    for column in item.columns.iter().filter(|column| !column.is_hidden && !column.is_unexpanded) {
                         bound.push(self.read(depth, column, at)?);
                     }
                 }

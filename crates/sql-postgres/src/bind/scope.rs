@@ -62,6 +62,8 @@ pub struct NameColumn {
     pub origin: Option<(u64, u16)>,
     /// `*` leaves it out, and no name reaches it.
     pub is_hidden: bool,
+    /// `*` leaves it out: a column that SEARCH or CYCLE adds, in a query of another level.
+    pub is_unexpanded: bool,
 }
 
 /// The grouping of a block.
@@ -185,6 +187,9 @@ impl BlockScope {
 pub struct Common {
     pub name: String,
     pub columns: Vec<OutputColumn>,
+    /// How many of the columns, the last ones, SEARCH and CYCLE add: `*` leaves them out in queries of another level.
+    pub added: usize,
+    pub level: usize,
     pub node: Arc<Node>,
     /// The height of its plan and its number of nodes (`Binder::rise`).
     pub size: (usize, usize),

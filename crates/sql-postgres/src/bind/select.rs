@@ -166,7 +166,12 @@ impl Binder<'_> {
                 }
             }
         };
-        items.extend(columns.into_iter().filter(|column| !column.is_hidden).map(|column| Item::Column(column, at)));
+        items.extend(
+            columns
+                .into_iter()
+                .filter(|column| !column.is_hidden && !column.is_unexpanded)
+                .map(|column| Item::Column(column, at)),
+        );
         Ok(())
     }
 

@@ -190,6 +190,7 @@ impl Binder<'_> {
             expr: target.expr,
             origin: None,
             is_hidden: false,
+            is_unexpanded: false,
         };
         let mut columns: Vec<NameColumn> = targets.into_iter().zip(&view.columns).map(column).collect();
         for (nth, column) in columns.iter_mut().enumerate() {

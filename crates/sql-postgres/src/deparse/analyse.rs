@@ -171,7 +171,7 @@ impl<'b, 's> Analyser<'b, 's> {
         })
     }
 
-    fn in_common(&mut self, items: &[tree::Expr]) -> Result<(Vec<SqlNode>, crate::deparse::node::Ty)> {
+    pub fn in_common(&mut self, items: &[tree::Expr]) -> Result<(Vec<SqlNode>, crate::deparse::node::Ty)> {
         let items = self.exprs(items)?;
         let ty = self.common(&items)?;
         let typmod = items.first().map_or(-1, |first| first.ty().1);

@@ -82,7 +82,7 @@ impl Analyser<'_, '_> {
         if name.schema.is_none()
             && let Some(common) = self.commons.iter().rev().find(|common| common.name == name.name)
         {
-            let columns = common.query.columns.clone();
+            let columns = [&common.query.columns[..], &common.added].concat();
             return Ok((FromSource::Common(name.name.clone()), name.name.clone(), columns, None));
         }
         let (schema, columns) = match self.binder.find_relation(name)? {

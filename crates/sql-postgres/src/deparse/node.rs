@@ -186,12 +186,28 @@ pub struct Query {
     pub locking: Vec<(&'static str, Vec<usize>, &'static str)>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct With {
     pub name: String,
     pub columns: Vec<String>,
     pub materialized: Option<bool>,
     pub query: Query,
+    /// The text of SEARCH.
+    pub search: String,
+    pub cycle: Option<CycleText>,
+    /// The columns that these add.
+    pub added: Vec<(String, Ty)>,
+}
+
+/// CYCLE of a query of WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CycleText {
+    /// Up to the name of the mark.
+    pub head: String,
+    /// The values of the mark, unless they are true and false.
+    pub marks: Option<(SqlNode, SqlNode)>,
+    /// USING and the name of the path.
+    pub tail: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

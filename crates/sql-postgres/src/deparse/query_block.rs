@@ -1,16 +1,19 @@
 //! Queries.
 
 use syntax::postgres::tree::{
-    self, CommonTableExpr, Distinct, ExprKind, GroupItem, LockStrength, LockWait, SelectBody, SelectStmt, SetOp,
-    Statement,
+    self, CommonTableExpr, CycleClause, Distinct, ExprKind, GroupItem, Ident, LockStrength, LockWait, SearchClause,
+    SelectBody, SelectStmt, SetOp, Statement,
 };
 
 use crate::bind::output_name::name_of_expr;
 use crate::bind::typing::unsupported;
 use crate::deparse::analyse::Analyser;
 use crate::deparse::function::target_named;
-use crate::deparse::node::{FromSource, Group, Query, QueryBody, Select, SortItem, SqlForm, SqlNode, Table, Ty, With};
+use crate::deparse::node::{
+    CycleText, FromSource, Group, Query, QueryBody, Select, SortItem, SqlForm, SqlNode, Table, Ty, With,
+};
 use crate::deparse::scope::DeparseScope;
+use crate::deparse::text;
 use crate::error::Result;
 use crate::types::oid;
 
@@ -110,8 +113,7 @@ impl Analyser<'_, '_> {
             };
             let mut query = self.query(&first)?;
             named(&mut query);
-            let with = With { name: common.name.value.clone(), columns: Vec::new(), materialized: None, query };
-            self.commons.push(with);
+            self.commons.push(With { name: common.name.value.clone(), query, ..With::default() });
         }
         let query = self.query(tree);
         self.commons.truncate(before);
@@ -120,7 +122,34 @@ impl Analyser<'_, '_> {
         let mut shown = query.clone();
         named(&mut shown);
         let (name, materialized) = (common.name.value.clone(), common.materialized);
-        Ok(With { name, columns: names, materialized, query: shown })
+        let with = With { name, columns: names, materialized, query: shown, ..With::default() };
+        self.search_and_cycle(with, common)
+    }
+
+    /// Adds SEARCH and CYCLE.
+    fn search_and_cycle(&mut self, mut with: With, common: &CommonTableExpr) -> Result<With> {
+        let list = |columns: &[Ident]| text::names(columns.iter().map(|column| &column.value));
+        if let Some(search) = &common.search {
+            let SearchClause { breadth_first, columns, sequence, at: _ } = &**search;
+            let (order, ty) = if *breadth_first { ("BREADTH", oid::RECORD) } else { ("DEPTH", oid::RECORD_ARRAY) };
+            with.search = format!(" SEARCH {order} FIRST BY {} SET {}", list(columns), text::name(&sequence.value));
+            with.added.push((sequence.value.clone(), (ty, -1)));
+        }
+        if let Some(cycle) = &common.cycle {
+            let CycleClause { columns, mark, value, otherwise, path, at: _ } = &**cycle;
+            let (mut constants, ty) = self.in_common(&[value.clone(), otherwise.clone()])?;
+            let is_truth = |node: &SqlNode, truth: &str| matches!(node, SqlNode::Const { text: Some(text), ty: (oid::BOOL, _) } if text == truth);
+            let are_plain = is_truth(&constants[0], "t") && is_truth(&constants[1], "f");
+            let otherwise = constants.pop().filter(|_| !are_plain);
+            with.cycle = Some(CycleText {
+                head: format!(" CYCLE {} SET {}", list(columns), text::name(&mark.value)),
+                marks: constants.pop().zip(otherwise),
+                tail: format!(" USING {}", text::name(&path.value)),
+            });
+            with.added.push((mark.value.clone(), ty));
+            with.added.push((path.value.clone(), (oid::RECORD_ARRAY, -1)));
+        }
+        Ok(with)
     }
 
     /// Returns a body and its targets by name.

@@ -1,4 +1,4 @@
-//! Statements with the answers of the real server, as the files of `tests/recorded` have them.
+//! Statements with the answers of the real server, as the files of `tests/recorded` have them (`record.py`).
 //!
 //! A line that begins with `> ` is a statement; what follows is its answer: a line of `#` and the columns (name, type, modifier), then the rows, or the tag, or the error with its detail, hint and position.
 
@@ -111,6 +111,11 @@ fn documents_made_of_rows_and_rows_of_documents_answer_as_the_real_server_does()
 #[test]
 fn network_addresses_answer_as_the_real_server_does() {
     check(include_str!("../recorded/network.txt"));
+}
+
+#[test]
+fn searches_and_cycles_of_recursive_queries_answer_as_on_the_real_server() {
+    check(include_str!("../recorded/search_cycle.txt"));
 }
 
 #[test]

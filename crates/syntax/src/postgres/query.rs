@@ -1,7 +1,7 @@
 //! Queries: SELECT, VALUES, TABLE, set operations, WITH, and the clauses that apply to their results.
 
 use super::error::Result;
-use super::keyword::Kw;
+use super::keyword::{Category, Kw};
 use super::lexer::Kind;
 use super::literal;
 use super::parser::Parser;
@@ -331,6 +331,7 @@ impl Parser<'_> {
     }
 
     /// with_clause, if there is one.
+    #[inline(never)]
     pub(super) fn with_clause(&mut self) -> Result<Option<WithClause>> {
         let at = self.here();
         if !self.word(Kw::WITH) {
@@ -343,6 +344,7 @@ impl Parser<'_> {
         Ok(Some(WithClause { recursive, tables, at }))
     }
 
+    #[inline(never)]
     fn common_table(&mut self) -> Result<CommonTableExpr> {
         let name = self.column_name()?;
         let columns = self.optional_columns()?;
@@ -358,12 +360,71 @@ impl Parser<'_> {
         self.expect(Kind::Open)?;
         let statement = self.level(Parser::preparable)?;
         self.expect(Kind::Close)?;
-        match self.kw() {
-            Kw::SEARCH => return Err(self.unsupported("SEARCH clause of WITH")),
-            Kw::CYCLE => return Err(self.unsupported("CYCLE clause of WITH")),
-            _ => {}
+        let (search, cycle) = self.search_and_cycle()?;
+        Ok(CommonTableExpr { name, columns, materialized, statement, search, cycle })
+    }
+
+    /// Outside of the recursion, whose frames are to stay small.
+    #[inline(never)]
+    fn search_and_cycle(&mut self) -> Result<(Option<Box<SearchClause>>, Option<Box<CycleClause>>)> {
+        let search = if self.kw() == Kw::SEARCH { Some(Box::new(self.search_clause()?)) } else { None };
+        let cycle = if self.kw() == Kw::CYCLE { Some(Box::new(self.cycle_clause()?)) } else { None };
+        Ok((search, cycle))
+    }
+
+    /// opt_search_clause
+    fn search_clause(&mut self) -> Result<SearchClause> {
+        let at = self.here();
+        self.expect_word(Kw::SEARCH)?;
+        let breadth_first = match self.any(&[Kw::DEPTH, Kw::BREADTH]) {
+            Some(kw) => kw == Kw::BREADTH,
+            None => return Err(self.error()),
+        };
+        self.expect_words(&[Kw::FIRST, Kw::BY])?;
+        let columns = self.list(Parser::column_name)?;
+        self.expect_word(Kw::SET)?;
+        let sequence = self.column_name()?;
+        self.grow()?;
+        Ok(SearchClause { breadth_first, columns, sequence, at })
+    }
+
+    /// opt_cycle_clause
+    fn cycle_clause(&mut self) -> Result<CycleClause> {
+        let at = self.here();
+        self.expect_word(Kw::CYCLE)?;
+        let columns = self.list(Parser::column_name)?;
+        self.expect_word(Kw::SET)?;
+        let mark = self.column_name()?;
+        let (value, otherwise) = if self.word(Kw::TO) {
+            let value = self.any_constant()?;
+            self.expect_word(Kw::DEFAULT)?;
+            (value, self.any_constant()?)
+        } else {
+            let truth = |parser: &mut Self, is| parser.make(ExprKind::Const(Const::Bool(is)), at.0);
+            (truth(self, true), truth(self, false))
+        };
+        self.expect_word(Kw::USING)?;
+        let path = self.column_name()?;
+        self.grow()?;
+        Ok(CycleClause { columns, mark, value, otherwise, path, at })
+    }
+
+    /// AexprConst
+    fn any_constant(&mut self) -> Result<Expr> {
+        let is_reserved = self.kw().category() == Category::Reserved;
+        let is_constant = match self.kind() {
+            Kind::Open | Kind::Parameter => false,
+            _ => !is_reserved || matches!(self.kw(), Kw::TRUE | Kw::FALSE | Kw::NULL),
+        };
+        if !is_constant {
+            return Err(self.error());
         }
-        Ok(CommonTableExpr { name, columns, materialized, statement })
+        let expr = self.primary()?;
+        match &expr.kind {
+            ExprKind::Const(_) => Ok(expr),
+            ExprKind::Cast { operand, .. } if matches!(operand.kind, ExprKind::Const(Const::String(_))) => Ok(expr),
+            _ => Err(self.error()),
+        }
     }
 
     fn select(&mut self) -> Result<Select> {

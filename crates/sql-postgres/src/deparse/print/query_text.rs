@@ -1,6 +1,6 @@
 //! Queries: `get_query_def`.
 
-use crate::deparse::node::{FromSource, Group, Query, QueryBody, Select, SqlItem, SqlNode};
+use crate::deparse::node::{CycleText, FromSource, Group, Query, QueryBody, Select, SqlItem, SqlNode};
 use crate::deparse::print::{JOIN, Printer, STEP, VAR};
 use crate::deparse::text;
 
@@ -82,6 +82,17 @@ impl Printer {
             self.query(&with.query, true);
             self.keyword("", 0, 0, 0);
             self.out.push(')');
+            self.out.push_str(&with.search);
+            if let Some(CycleText { head, marks, tail }) = &with.cycle {
+                self.out.push_str(head);
+                if let Some((value, otherwise)) = marks {
+                    self.out.push_str(" TO ");
+                    self.node(value, false);
+                    self.out.push_str(" DEFAULT ");
+                    self.node(otherwise, false);
+                }
+                self.out.push_str(tail);
+            }
             word = ", ";
         }
         self.indent -= STEP;

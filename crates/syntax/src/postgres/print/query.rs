@@ -23,7 +23,7 @@ impl Display for WithClause {
 
 impl Display for CommonTableExpr {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        let CommonTableExpr { name, columns, materialized, statement } = self;
+        let CommonTableExpr { name, columns, materialized, statement, search, cycle } = self;
         let materialized = match materialized {
             Some(true) => " MATERIALIZED",
             Some(false) => " NOT MATERIALIZED",
@@ -31,7 +31,43 @@ impl Display for CommonTableExpr {
         };
         write!(f, "{name}{} AS{materialized} (", Listed("", columns))?;
         super::change::preparable(f, statement)?;
-        f.write_str(")")
+        f.write_str(")")?;
+        search.iter().try_for_each(|search| search.fmt(f))?;
+        cycle.iter().try_for_each(|cycle| cycle.fmt(f))
+    }
+}
+
+impl Display for SearchClause {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let SearchClause { breadth_first, columns, sequence, at: _ } = self;
+        let order = if *breadth_first { "BREADTH" } else { "DEPTH" };
+        write!(f, " SEARCH {order} FIRST BY {} SET {sequence}", Commas(columns))
+    }
+}
+
+/// Writes a constant, whose type stands before its string.
+fn constant(f: &mut Formatter, expr: &Expr) -> fmt::Result {
+    let ExprKind::Cast { operand, to, at: _ } = &expr.kind else { return expr.fmt(f) };
+    let name = to.to_string();
+    match name.strip_prefix("interval ") {
+        Some(fields) => write!(f, "interval {operand} {fields}"),
+        None => write!(f, "{name} {operand}"),
+    }
+}
+
+impl Display for CycleClause {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let CycleClause { columns, mark, value, otherwise, path, at: _ } = self;
+        write!(f, " CYCLE {} SET {mark}", Commas(columns))?;
+        let are_plain =
+            value.kind == ExprKind::Const(Const::Bool(true)) && otherwise.kind == ExprKind::Const(Const::Bool(false));
+        if !are_plain {
+            f.write_str(" TO ")?;
+            constant(f, value)?;
+            f.write_str(" DEFAULT ")?;
+            constant(f, otherwise)?;
+        }
+        write!(f, " USING {path}")
     }
 }
 

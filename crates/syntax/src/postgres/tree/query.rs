@@ -28,6 +28,29 @@ pub struct CommonTableExpr {
     /// AS [NOT] MATERIALIZED.
     pub materialized: Option<bool>,
     pub statement: super::Statement,
+    pub search: Option<Box<SearchClause>>,
+    pub cycle: Option<Box<CycleClause>>,
+}
+
+/// `SEARCH DEPTH FIRST BY columns SET sequence`
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchClause {
+    pub breadth_first: bool,
+    pub columns: Vec<Ident>,
+    pub sequence: Ident,
+    pub at: Location,
+}
+
+/// `CYCLE columns SET mark TO value DEFAULT otherwise USING path`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CycleClause {
+    pub columns: Vec<Ident>,
+    pub mark: Ident,
+    /// A constant, as `otherwise` is: true and false if none are written.
+    pub value: Expr,
+    pub otherwise: Expr,
+    pub path: Ident,
+    pub at: Location,
 }
 
 #[derive(Clone, Debug, PartialEq)]
