@@ -7,22 +7,22 @@ use crate::source::Source;
 use crate::value::{Event, Kind, read_value};
 use crate::{VERSION_READ, types};
 
-const MAGIC: &[u8; 5] = b"REDIS";
+pub(crate) const MAGIC: &[u8; 5] = b"REDIS";
 /// The first version whose files end in a checksum.
 const FIRST_WITH_CHECKSUM: u16 = 5;
 
 const SLOT_INFO: u8 = 244;
-const FUNCTION: u8 = 245;
+pub(crate) const FUNCTION: u8 = 245;
 const FUNCTION_RC: u8 = 246;
 const MODULE_AUX: u8 = 247;
 const IDLE: u8 = 248;
 const FREQUENCY: u8 = 249;
-const AUX: u8 = 250;
-const SIZES: u8 = 251;
-const EXPIRES_MS: u8 = 252;
+pub(crate) const AUX: u8 = 250;
+pub(crate) const SIZES: u8 = 251;
+pub(crate) const EXPIRES_MS: u8 = 252;
 const EXPIRES: u8 = 253;
-const DATABASE: u8 = 254;
-const END: u8 = 255;
+pub(crate) const DATABASE: u8 = 254;
+pub(crate) const END: u8 = 255;
 
 /// A key of a file, in front of its value.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 mod error;
 mod file;
+mod file_writer;
 mod lzf;
 mod packed;
 mod payload;
@@ -13,6 +14,7 @@ mod write;
 
 pub use error::{Error, Result};
 pub use file::{FileEvent, FileKey, read_file};
+pub use file_writer::{FileWriter, file_head};
 pub use packed::{Intset, Listpack};
 pub use payload::{PAYLOAD_END, check_payload, end_payload};
 pub use source::Source;

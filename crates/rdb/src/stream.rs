@@ -337,6 +337,23 @@ impl StreamEntries {
         write_length(out, self.node_count);
         out.extend(self.nodes);
     }
+
+    /// Returns how many listpacks there are, and forgets the entries. It precedes `write_nodes` of the same entries.
+    pub fn end_count(mut self) -> u64 {
+        self.end_node();
+        self.node_count
+    }
+
+    /// Moves the listpacks that are complete to the end of `out`. Nobody writes their number.
+    pub fn write_nodes(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.nodes);
+    }
+
+    /// Moves all listpacks to the end of `out`.
+    pub fn write_rest(mut self, out: &mut Vec<u8>) {
+        self.end_node();
+        self.write_nodes(out);
+    }
 }
 
 /// Writes an id as two numbers, as it stands behind the entries and in groups.
