@@ -45,6 +45,7 @@ pub mod flag {
     /// May wait until a key has something for it.
     pub const BLOCKING: u32 = 1 << 15;
     pub const NO_ASYNC_LOADING: u32 = 1 << 16;
+    pub const NO_MULTI: u32 = 1 << 17;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -64,6 +65,7 @@ pub mod flag {
         (NO_AUTH, "no_auth"),
         (NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (NO_ASYNC_LOADING, "no_async_loading"),
+        (NO_MULTI, "no_multi"),
         (MOVABLEKEYS, "movablekeys"),
         (ALLOW_BUSY, "allow_busy"),
     ];

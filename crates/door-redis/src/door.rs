@@ -18,6 +18,7 @@ use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
 use crate::reply::Reply;
+use crate::saves::Saves;
 use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
 use crate::session::Session;
@@ -87,6 +88,7 @@ impl RedisDoor {
                 script_flushes: AtomicU64::new(0),
                 libraries: Libraries::default(),
                 runs: Runs::default(),
+                saves: Saves::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -125,6 +127,11 @@ impl RedisDoor {
     /// Ends all scripts, because the server stops. Their changes are rolled back.
     pub fn end_scripts(&self) {
         self.shared.runs.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives up the RDB file that is being written, because the server stops.
+    pub fn end_saves(&self) {
+        self.shared.saves.stop();
     }
 
     pub fn stats(&self) -> &Stats {

@@ -11,8 +11,8 @@ use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, function, generic, geo, hash,
-    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, scan, scripting, server, set,
-    slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
+    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, save, scan, scripting, server,
+    set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -397,6 +397,9 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("debug", Session(debug::debug)),
     ("flushall", Write(server::flushall)),
     ("flushdb", Write(server::flushdb)),
+    ("bgsave", Session(save::bgsave)),
+    ("lastsave", Session(save::lastsave)),
+    ("save", Session(save::save)),
     ("info", Session(info::info)),
     ("latency", Container),
     ("latency|doctor", Session(latency::doctor)),

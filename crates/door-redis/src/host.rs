@@ -1,5 +1,7 @@
 //! The interface to the server: settings, fields of INFO, and the accounts that SQL protects.
 
+use std::path::PathBuf;
+
 use engine::Account;
 
 /// Why a setting was not changed.
@@ -19,6 +21,8 @@ pub trait Host: Send + Sync {
     fn change(&self, changes: &[(&str, &str)]) -> Result<(), Refused>;
     /// Writes the current settings to the settings file.
     fn rewrite(&self) -> Result<(), String>;
+    /// Returns the folder of files that commands write.
+    fn data_folder(&self) -> PathBuf;
     /// Returns the version of Beluga.
     fn version(&self) -> &str;
     /// Returns additional fields of an INFO section, such as `memory` or `persistence` (lower case): names and values.

@@ -25,6 +25,7 @@ mod parameters;
 pub mod parser;
 mod rates;
 mod reply;
+mod saves;
 mod scripts;
 mod session;
 mod shared;

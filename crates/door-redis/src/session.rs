@@ -23,6 +23,7 @@ use crate::messages::subscriptions::Publication;
 use crate::messages::tracking::Origin;
 use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
+use crate::saves::Saving;
 use crate::shared::Shared;
 use crate::spool::Spool;
 use crate::table::{self, COMMANDS};
@@ -32,6 +33,7 @@ mod block_state;
 mod blocked;
 pub(crate) mod login;
 mod run;
+mod saving;
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,8 @@ pub struct Session {
     pub(crate) sleep_until_ms: Option<u64>,
     /// The wait of a blocking command.
     blocked: Option<block_state::Blocked>,
+    /// The wait for an RDB file.
+    saving: Option<Saving>,
     /// A pending login. While the session sleeps, it waits for this.
     attempt: Option<Attempt>,
     /// A CLIENT KILL that waits until its victims are gone.
@@ -158,6 +162,7 @@ impl Session {
             durability_lsn: 0,
             sleep_until_ms: None,
             blocked: None,
+            saving: None,
             attempt: None,
             killing: None,
             after_sleep: None,
@@ -221,7 +226,7 @@ impl Session {
     /// Runs all complete requests of the input.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         self.durability_lsn = 0;
-        if !self.wake_blocked(io) || !self.wake_up(io) {
+        if !self.wake_blocked(io) || !self.wake_saving(io) || !self.wake_up(io) {
             self.ahead.clear();
             return Flow::Continue;
         }
@@ -752,7 +757,7 @@ impl Session {
         if self.client.monitors.load(Ordering::Relaxed) && command.touches_keys_or_channels() {
             return self.reject(Some(command), "ERR Replica can't interact with the keyspace", io);
         }
-        if self.multi.is_some() && command::stores_beside_keys(command, args) {
+        if self.multi.is_some() && (command.is(flag::NO_MULTI) || command::stores_beside_keys(command, args)) {
             return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);
         }
         if let Some(until) = self.paused(command) {
@@ -793,6 +798,10 @@ impl Session {
         }
         if self.blocked.is_some() {
             self.park_blocked(io);
+            return Step::Stop;
+        }
+        if self.saving.is_some() {
+            self.park_saving(io);
             return Step::Stop;
         }
         if let Some(until) = self.sleep_until_ms {

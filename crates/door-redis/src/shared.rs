@@ -18,6 +18,7 @@ use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
+use crate::saves::Saves;
 use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
 use crate::stats::Stats;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub script_flushes: AtomicU64,
     pub libraries: Libraries,
     pub runs: Runs,
+    pub saves: Saves,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,

@@ -1,5 +1,6 @@
 //! The server's side of the Redis door: CONFIG, and the lines of INFO that only the server knows.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use door_redis::{Host, RedisDoor, Refused};
@@ -38,6 +39,10 @@ impl Host for ServerHost {
 
     fn rewrite(&self) -> Result<(), String> {
         self.settings.rewrite()
+    }
+
+    fn data_folder(&self) -> PathBuf {
+        PathBuf::from(self.settings.text(Name::Data))
     }
 
     fn version(&self) -> &str {

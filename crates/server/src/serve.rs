@@ -116,6 +116,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         }
     }
     drop(control);
+    redis.end_saves();
     pool.stop();
     close(&engine).map_err(|e| store::failure(&path.display().to_string(), e))?;
     log::info("stopped", &[]);

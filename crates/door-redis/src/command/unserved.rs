@@ -17,9 +17,7 @@ const fn unserved(name: &'static str, categories: u32) -> Unserved {
 
 pub const UNSERVED: &[Unserved] = &[
     unserved("bgrewriteaof", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("bgsave", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("failover", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("lastsave", category::ADMIN | category::FAST | category::DANGEROUS),
     unserved("memory|malloc-stats", category::SLOW),
     unserved("memory|purge", category::SLOW),
     unserved("migrate", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
@@ -27,7 +25,6 @@ pub const UNSERVED: &[Unserved] = &[
     unserved("replconf", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("replicaof", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("restore-asking", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
-    unserved("save", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("shutdown", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("slaveof", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("sync", category::ADMIN | category::SLOW | category::DANGEROUS),

@@ -6,11 +6,10 @@ use engine::{
     Build, EncodingLimits, End, Entry, Expire, FIELD_TIME_MAX, KeyTransaction, Kind, PackLimits, event_class,
 };
 use rdb::{Event, Intset, Listpack, Source, types};
-use stdx::memory;
 
 use crate::call;
 use crate::call::Call;
-use crate::commands::dump::payload::{Dumped, NotRestored, Payload};
+use crate::commands::dump::payload::{Dumped, LONG_VALUE, NotRestored, Payload};
 use crate::commands::dump::stream::{StreamCheck, store_stream, write_stream};
 use crate::errors;
 use crate::float;
@@ -25,7 +24,7 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
         return Ok(());
     };
     let mut out = Payload::default();
-    match write_value(txn, call, &entry, &mut out)? {
+    match write_value(txn, (call.db, call.args[1]), &entry, &mut out)? {
         Dumped::Whole => call.bulk_item(&out.end()),
         Dumped::TooLong => {
             call.reply.error("ERR the value is too long for DUMP: it would exceed 512 MB");
@@ -34,24 +33,21 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     }
 }
 
-/// Writes the type and the value in the form that Redis would have it in: packed or not as OBJECT ENCODING says.
-fn write_value(
+/// Writes the type and the value of a key in the form that Redis would have it in: packed or not as OBJECT ENCODING says.
+pub(crate) fn write_value(
     txn: &mut KeyTransaction<'_>,
-    call: &Call<'_>,
+    key: (u8, &[u8]),
     entry: &Entry,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     if entry.kind == Kind::String {
-        out.bytes.push(types::STRING);
-        let _claim = memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
-        let mut bytes = Vec::with_capacity(entry.len as usize);
-        txn.value(entry, 0..entry.len, &mut bytes)?;
-        out.string(&bytes)?;
+        out.begin(types::STRING)?;
+        out.value(txn, entry)?;
         return Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole });
     }
     match (entry.kind, entry.encoding()) {
         (Kind::List, _) => write_list(txn, entry, out),
-        (Kind::Stream, _) => write_stream(txn, (call.db, call.args[1]), entry, out),
+        (Kind::Stream, _) => write_stream(txn, key, entry, out),
         (Kind::ZSet, encoding) => write_sorted_set(txn, entry, encoding == "listpack", out),
         (_, "intset") => write_integers(txn, entry, out),
         (_, encoding) => write_members(txn, entry, encoding == "listpack", out),
@@ -63,7 +59,7 @@ fn write_members(
     txn: &mut KeyTransaction<'_>,
     entry: &Entry,
     is_packed: bool,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     let is_hash = entry.kind == Kind::Hash;
     if let Some(least) = txn.least_field_time(entry)? {
@@ -71,28 +67,26 @@ fn write_members(
     }
     let mut pack = Listpack::default();
     match (is_hash, is_packed) {
-        (true, true) => out.bytes.push(types::HASH_LISTPACK),
-        (true, false) => out.bytes.push(types::HASH),
-        (false, _) => out.bytes.push(types::SET),
+        (true, true) => out.begin(types::HASH_LISTPACK)?,
+        (true, false) => out.begin(types::HASH)?,
+        (false, _) => out.begin(types::SET)?,
     }
     if !is_packed {
         rdb::write_length(&mut out.bytes, entry.count()?);
     }
     let (mut walk, mut value) = (txn.members(entry)?, Vec::new());
     while let Some(item) = walk.next(txn)? {
-        value.clear();
-        if is_hash {
+        if is_packed {
+            value.clear();
             let of = item.value.to_entry()?;
             txn.value(&of, 0..of.len, &mut value)?;
-        }
-        if is_packed {
             pack.push(item.member);
             pack.push(&value);
             continue;
         }
         out.string(item.member)?;
         if is_hash {
-            out.string(&value)?;
+            out.value(txn, &item.value.to_entry()?)?;
         }
         if out.is_too_long() {
             return Ok(Dumped::TooLong);
@@ -109,20 +103,17 @@ fn write_timed_fields(
     txn: &mut KeyTransaction<'_>,
     entry: &Entry,
     least: u64,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     out.version = rdb::VERSION_OF_TIMES;
-    out.bytes.push(types::HASH_TIMES);
+    out.begin(types::HASH_TIMES)?;
     rdb::write_time(&mut out.bytes, least);
     rdb::write_length(&mut out.bytes, txn.live_count(entry)?);
-    let (mut walk, mut value) = (txn.members(entry)?, Vec::new());
+    let mut walk = txn.members(entry)?;
     while let Some(item) = walk.next(txn)? {
-        value.clear();
-        let of = item.value.to_entry()?;
-        txn.value(&of, 0..of.len, &mut value)?;
         rdb::write_length(&mut out.bytes, item.expire_at_ms.map_or(0, |time| time - least + 1));
         out.string(item.member)?;
-        out.string(&value)?;
+        out.value(txn, &item.value.to_entry()?)?;
         if out.is_too_long() {
             return Ok(Dumped::TooLong);
         }
@@ -130,50 +121,99 @@ fn write_timed_fields(
     Ok(Dumped::Whole)
 }
 
-/// Writes a list as nodes of packed items, cut where Redis would cut them if the items had been pushed one after the other.
-fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Dumped, engine::Error> {
+/// A node of a list as Redis would cut it if the items had been pushed one after the other.
+enum ListNode {
+    Packed(Listpack),
+    /// One item, too long to be packed in memory.
+    Plain(Entry),
+}
+
+/// Calls `f` with the nodes of a list. Long items are nodes of their own if the list is streamed.
+fn list_nodes(
+    txn: &mut KeyTransaction<'_>,
+    entry: &Entry,
+    is_streamed: bool,
+    f: &mut dyn FnMut(&mut KeyTransaction<'_>, ListNode) -> Result<Dumped, engine::Error>,
+) -> Result<Dumped, engine::Error> {
     const NODE_BYTES: usize = 8192;
     const ITEM_OVERHEAD: usize = 8;
-    const PACKED_NODE: u64 = 2;
-    let (mut nodes, mut pack, mut bytes) = (1, Listpack::default(), Vec::new());
-    out.bytes.push(types::LIST_QUICKLIST_2);
+    let (mut pack, mut bytes) = (Listpack::default(), Vec::new());
     let mut walk = txn.items_from(entry, End::Head, 0)?;
     while let Some(item) = walk.next(txn)? {
+        let mut long = None;
         let item = match item.bytes() {
             Some(item) => item,
             None => {
                 let of = item.to_entry()?;
                 bytes.clear();
-                txn.value(&of, 0..of.len, &mut bytes)?;
+                if is_streamed && of.len >= LONG_VALUE {
+                    long = Some(of);
+                } else {
+                    txn.value(&of, 0..of.len, &mut bytes)?;
+                }
                 &bytes
             }
         };
-        if !pack.is_empty() && pack.len() + item.len() + ITEM_OVERHEAD > NODE_BYTES {
-            nodes += 1;
-            rdb::write_length(&mut out.bytes, PACKED_NODE);
-            out.string(&std::mem::take(&mut pack).end())?;
-            if out.is_too_long() {
-                return Ok(Dumped::TooLong);
-            }
+        let is_full = long.is_some() || pack.len() + item.len() + ITEM_OVERHEAD > NODE_BYTES;
+        if !pack.is_empty()
+            && is_full
+            && matches!(f(txn, ListNode::Packed(std::mem::take(&mut pack)))?, Dumped::TooLong)
+        {
+            return Ok(Dumped::TooLong);
         }
-        pack.push(item);
+        match long {
+            Some(of) => drop(f(txn, ListNode::Plain(of))?),
+            None => pack.push(item),
+        }
     }
-    rdb::write_length(&mut out.bytes, PACKED_NODE);
-    out.string(&pack.end())?;
-    let mut count = Vec::new();
-    rdb::write_length(&mut count, nodes);
-    out.bytes.splice(1..1, count);
-    Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole })
+    if pack.is_empty() { Ok(Dumped::Whole) } else { f(txn, ListNode::Packed(pack)) }
 }
 
-fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload) -> Result<Dumped, engine::Error> {
+fn write_list(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload<'_>) -> Result<Dumped, engine::Error> {
+    const PLAIN_NODE: u64 = 1;
+    const PACKED_NODE: u64 = 2;
+    out.begin(types::LIST_QUICKLIST_2)?;
+    let is_streamed = out.is_streamed();
+    let mut nodes = 0;
+    if is_streamed {
+        // The number comes first, and what is handed over cannot be changed.
+        list_nodes(txn, entry, true, &mut |_, _| {
+            nodes += 1;
+            Ok(Dumped::Whole)
+        })?;
+        rdb::write_length(&mut out.bytes, nodes);
+    }
+    let mut write = |txn: &mut KeyTransaction<'_>, node: ListNode| {
+        match node {
+            ListNode::Packed(pack) => {
+                rdb::write_length(&mut out.bytes, PACKED_NODE);
+                out.string(&pack.end())?;
+            }
+            ListNode::Plain(of) => {
+                rdb::write_length(&mut out.bytes, PLAIN_NODE);
+                out.value(txn, &of)?;
+            }
+        }
+        nodes += 1;
+        Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole })
+    };
+    let dumped = list_nodes(txn, entry, is_streamed, &mut write)?;
+    if !is_streamed {
+        let mut count = Vec::new();
+        rdb::write_length(&mut count, nodes);
+        out.bytes.splice(1..1, count);
+    }
+    Ok(dumped)
+}
+
+fn write_integers(txn: &mut KeyTransaction<'_>, entry: &Entry, out: &mut Payload<'_>) -> Result<Dumped, engine::Error> {
     let mut integers = Vec::new();
     let mut walk = txn.members(entry)?;
     while let Some(item) = walk.next(txn)? {
         integers.extend(number::parse(item.member));
     }
     integers.sort_unstable();
-    out.bytes.push(types::SET_INTSET);
+    out.begin(types::SET_INTSET)?;
     out.string(&Intset::of(&integers))?;
     Ok(Dumped::Whole)
 }
@@ -183,10 +223,10 @@ fn write_sorted_set(
     txn: &mut KeyTransaction<'_>,
     entry: &Entry,
     is_packed: bool,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     let mut pack = Listpack::default();
-    out.bytes.push(if is_packed { types::ZSET_LISTPACK } else { types::ZSET_2 });
+    out.begin(if is_packed { types::ZSET_LISTPACK } else { types::ZSET_2 })?;
     let count = entry.count()?;
     if !is_packed {
         rdb::write_length(&mut out.bytes, count);

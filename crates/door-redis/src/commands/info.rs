@@ -1,6 +1,6 @@
 //! INFO: facts about the server, under Redis' names where Redis has them.
 //!
-//! Fields of Redis without a meaning here (RDB, forks, Lua) are left out instead of answered with an invented zero. A zero in the output is counted, or true by
+//! Fields of Redis without a meaning here (forks, changes since the last RDB file) are left out instead of answered with an invented zero. A zero in the output is counted, or true by
 //! design: nothing is loading, no replica is connected.
 
 use std::fmt::Display;
@@ -131,6 +131,8 @@ fn persistence(session: &Session, text: &mut Text) -> Written {
     let pager = session.shared.engine.pager();
     text.add("loading", 0);
     text.add("async_loading", 0);
+    let facts = session.shared.saves.facts(session.shared.started_ms, session.now_ms());
+    facts.into_iter().for_each(|(name, value)| text.add(name, value));
     text.add("aof_last_write_status", if pager.is_full() { "err" } else { "ok" });
     text.add("log_head_lsn", pager.wal_head());
     text.add("log_durable_lsn", pager.durable().get());

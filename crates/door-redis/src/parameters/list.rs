@@ -19,7 +19,7 @@ pub const LIST: &[Parameter] = &[
     immutable("cluster-config-file", "nodes.conf"),
     immutable("cluster-port", "0"),
     immutable("daemonize", "no"),
-    fixed("dbfilename", "", "there is no RDB file"),
+    fixed("dbfilename", "dump.rdb", "SAVE and BGSAVE write this file in the data folder"),
     immutable("disable-thp", "yes"),
     immutable("enable-debug-command", "yes"),
     immutable("enable-module-command", "no"),

@@ -1,6 +1,6 @@
 //! Rows of the group server.
 
-use crate::command::flag::{ADMIN, FAST, LOADING, NOSCRIPT, READONLY, STALE, WRITE};
+use crate::command::flag::{ADMIN, FAST, LOADING, NO_ASYNC_LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
 use crate::command::keys::at;
 use crate::command::{Command, KeyScope, category, row};
 
@@ -19,6 +19,7 @@ pub const ROWS: &[Command] = &[
     row("acl|setuser", -3, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("acl|users", 2, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("acl|whoami", 2, NOSCRIPT | LOADING | STALE, 0),
+    row("bgsave", -1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0),
     row("command", -1, LOADING | STALE, category::CONNECTION).tips(&["nondeterministic_output_order"]),
     row("command|count", 2, LOADING | STALE, category::CONNECTION),
     row("command|docs", -2, LOADING | STALE, category::CONNECTION).tips(&["nondeterministic_output_order"]),
@@ -48,6 +49,8 @@ pub const ROWS: &[Command] = &[
         "request_policy:all_shards",
         "response_policy:special",
     ]),
+    row("lastsave", 1, LOADING | STALE | FAST, category::ADMIN | category::DANGEROUS)
+        .tips(&["nondeterministic_output"]),
     row("latency", -2, 0, 0),
     row("latency|doctor", 2, ADMIN | NOSCRIPT | LOADING | STALE, 0).tips(&[
         "nondeterministic_output",
@@ -93,6 +96,7 @@ pub const ROWS: &[Command] = &[
     row("memory|usage", -3, READONLY, 0).keys(&[at(2, "RO")]),
     row("monitor", 1, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("role", 1, NOSCRIPT | LOADING | STALE | FAST, category::ADMIN | category::DANGEROUS),
+    row("save", 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0),
     row("slowlog", -2, 0, 0),
     row("slowlog|get", -2, ADMIN | LOADING | STALE, 0).tips(&["request_policy:all_nodes", "nondeterministic_output"]),
     row("slowlog|help", 2, LOADING | STALE, 0),

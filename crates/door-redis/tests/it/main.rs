@@ -34,6 +34,10 @@ impl Host for Bare {
         Err("The server is running without a config file".into())
     }
 
+    fn data_folder(&self) -> std::path::PathBuf {
+        std::env::temp_dir()
+    }
+
     fn version(&self) -> &str {
         "test"
     }

@@ -9,7 +9,7 @@ use super::value::{Kind, OFF, Unit, Value};
 /// Parameters of Redis that have a single possible value here: name, value, and the reason for that.
 const FACTS: &[(&str, &str, &str)] = &[
     ("appendonly", "yes", "every write goes to the log, also without waiting for it (appendfsync no)"),
-    ("save", "", "there are no snapshots, since every acknowledged write is on disk already"),
+    ("save", "", "snapshots are made by SAVE and BGSAVE alone, since every acknowledged write is on disk already"),
     ("databases", "16", "there are 16 databases"),
     ("maxmemory-policy", "noeviction", "memory is a cache of the disk, nothing is removed to make room"),
 ];

@@ -1,37 +1,82 @@
 //! A payload as it grows, and why one is refused.
 
+use engine::{Entry, KeyTransaction};
 use stdx::memory;
 
 /// Longest payload, as the longest string that a client can send back.
 const PAYLOAD_MAX: usize = rdb::STRING_MAX as usize;
 
-/// A payload that grows as far as memory has room.
-pub(super) struct Payload {
+/// Bytes of a streamed value that are handed over together.
+const STREAMED_PIECE: usize = 64 << 10;
+/// Values of at least this size are streamed in pieces, and not compressed.
+pub(super) const LONG_VALUE: u64 = 1 << 20;
+const VALUE_PIECE: u64 = 256 << 10;
+
+/// Takes the bytes of a value.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(&[u8]) -> Result<(), engine::Error>;
+
+/// A value as it is written: a payload that grows as far as memory has room, or pieces for a file.
+pub(crate) struct Payload<'s> {
     pub(super) bytes: Vec<u8>,
     /// The version of RDB that it is in.
-    pub(super) version: u16,
+    pub(crate) version: u16,
+    /// Of a value in a file: its key, which stands behind the type, and who takes the pieces.
+    file: Option<(&'s [u8], Sink<'s>)>,
 }
 
-impl Default for Payload {
-    fn default() -> Payload {
-        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN }
+impl Default for Payload<'_> {
+    fn default() -> Self {
+        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN, file: None }
     }
 }
 
 /// How much of a value was written.
-pub(super) enum Dumped {
+pub(crate) enum Dumped {
     Whole,
     TooLong,
 }
 
-impl Payload {
+impl<'s> Payload<'s> {
+    /// Begins a value of a file. It takes little memory, whatever its size.
+    pub(crate) fn streamed(key: &'s [u8], sink: Sink<'s>) -> Payload<'s> {
+        Payload { file: Some((key, sink)), ..Payload::default() }
+    }
+
+    pub(super) fn is_streamed(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Writes the type of the value.
+    pub(super) fn begin(&mut self, kind: u8) -> Result<(), engine::Error> {
+        self.bytes.push(kind);
+        match &self.file {
+            Some((key, _)) => {
+                let key: &'s [u8] = key;
+                self.string(key)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Makes room for `more` bytes.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), engine::Error> {
+        if self.is_streamed() && self.bytes.len() >= STREAMED_PIECE {
+            self.hand_over()?;
+        }
         let needed = self.bytes.len() + more;
         if needed > self.bytes.capacity() {
             let room = needed.next_power_of_two().min(PAYLOAD_MAX.max(needed));
             let _claim = memory::claim(room).map_err(engine::Error::OutOfMemory)?;
             self.bytes.reserve_exact(room - self.bytes.len());
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> Result<(), engine::Error> {
+        if let Some((_, sink)) = &mut self.file {
+            sink(&self.bytes)?;
+            self.bytes.clear();
+            self.bytes.shrink_to(STREAMED_PIECE * 2);
         }
         Ok(())
     }
@@ -43,13 +88,39 @@ impl Payload {
         Ok(())
     }
 
-    pub(super) fn is_too_long(&self) -> bool {
-        self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
+    /// Writes a value of the engine as a string.
+    pub(super) fn value(&mut self, txn: &mut KeyTransaction<'_>, of: &Entry) -> Result<(), engine::Error> {
+        let mut bytes = Vec::new();
+        if !self.is_streamed() || of.len < LONG_VALUE {
+            let _claim = memory::claim(of.len as usize).map_err(engine::Error::OutOfMemory)?;
+            bytes.reserve_exact(of.len as usize);
+            txn.value(of, 0..of.len, &mut bytes)?;
+            return self.string(&bytes);
+        }
+        rdb::write_length(&mut self.bytes, of.len);
+        for from in (0..of.len).step_by(VALUE_PIECE as usize) {
+            bytes.clear();
+            txn.value(of, from..of.len.min(from + VALUE_PIECE), &mut bytes)?;
+            self.reserve(bytes.len())?;
+            self.bytes.extend_from_slice(&bytes);
+        }
+        Ok(())
     }
 
+    pub(super) fn is_too_long(&self) -> bool {
+        !self.is_streamed() && self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
+    }
+
+    /// Returns the payload of DUMP.
     pub(super) fn end(mut self) -> Vec<u8> {
         rdb::end_payload(&mut self.bytes, self.version);
         self.bytes
+    }
+
+    /// Hands over the rest of a value of a file. Returns the version that it is in.
+    pub(crate) fn end_streamed(mut self) -> Result<u16, engine::Error> {
+        self.hand_over()?;
+        Ok(self.version)
     }
 }
 

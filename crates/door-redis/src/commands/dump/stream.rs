@@ -22,23 +22,11 @@ pub(super) fn write_stream(
     txn: &mut KeyTransaction<'_>,
     (db, key): (u8, &[u8]),
     entry: &Entry,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     let stream = txn.stream(db, key, entry)?;
-    out.bytes.push(types::STREAM_LISTPACKS_2);
-    let (mut entries, mut bytes) = (StreamEntries::default(), 0);
-    let mut walk = txn.stream_entries(&stream, StreamId::MIN, StreamId::MAX, false)?;
-    let mut first = StreamId::MIN;
-    while let Some(item) = walk.next(txn)? {
-        if bytes == 0 {
-            first = item.id;
-        }
-        let items: Vec<&[u8]> = item.fields().flat_map(|(field, value)| [field, value]).collect();
-        bytes += items.iter().map(|item| item.len()).sum::<usize>() + 1;
-        out.reserve(bytes)?;
-        entries.push(to_rdb(item.id), &items);
-    }
-    entries.end(&mut out.bytes);
+    out.begin(types::STREAM_LISTPACKS_2)?;
+    let first = write_entries(txn, &stream, out)?;
     rdb::write_length(&mut out.bytes, stream.len());
     rdb::write_id(&mut out.bytes, to_rdb(stream.last_id()));
     rdb::write_id(&mut out.bytes, to_rdb(first));
@@ -55,11 +43,54 @@ pub(super) fn write_stream(
     Ok(if out.is_too_long() { Dumped::TooLong } else { Dumped::Whole })
 }
 
+/// Writes the entries of a stream. Returns the id of the first one.
+fn write_entries(
+    txn: &KeyTransaction<'_>,
+    stream: &Stream<'_>,
+    out: &mut Payload<'_>,
+) -> Result<StreamId, engine::Error> {
+    type Pushed<'f> = &'f mut dyn FnMut(&mut StreamEntries, &mut Payload<'_>, usize) -> Result<(), engine::Error>;
+    let each = |out: &mut Payload<'_>, f: Pushed<'_>| {
+        let (mut entries, mut first) = (StreamEntries::default(), None);
+        let mut walk = txn.stream_entries(stream, StreamId::MIN, StreamId::MAX, false)?;
+        while let Some(item) = walk.next(txn)? {
+            first.get_or_insert(item.id);
+            let items: Vec<&[u8]> = item.fields().flat_map(|(field, value)| [field, value]).collect();
+            entries.push(to_rdb(item.id), &items);
+            f(&mut entries, out, items.iter().map(|item| item.len()).sum::<usize>() + 1)?;
+        }
+        Ok::<_, engine::Error>((entries, first.unwrap_or(StreamId::MIN)))
+    };
+    if !out.is_streamed() {
+        let mut bytes = 0;
+        let (entries, first) = each(out, &mut |_, out, more| {
+            bytes += more;
+            out.reserve(bytes)
+        })?;
+        entries.end(&mut out.bytes);
+        return Ok(first);
+    }
+    // The number of nodes comes first, and what is handed over cannot be changed.
+    let mut unwritten = Vec::new();
+    let (entries, _) = each(out, &mut |entries, _, _| {
+        entries.write_nodes(&mut unwritten);
+        unwritten.clear();
+        Ok(())
+    })?;
+    rdb::write_length(&mut out.bytes, entries.end_count());
+    let (entries, first) = each(out, &mut |entries, out, _| {
+        entries.write_nodes(&mut out.bytes);
+        out.reserve(0)
+    })?;
+    entries.write_rest(&mut out.bytes);
+    Ok(first)
+}
+
 fn write_group(
     txn: &KeyTransaction<'_>,
     stream: &Stream<'_>,
     group: &Group,
-    out: &mut Payload,
+    out: &mut Payload<'_>,
 ) -> Result<(), engine::Error> {
     const ITEM_MAX: usize = 40;
     out.string(&group.name)?;

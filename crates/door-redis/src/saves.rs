@@ -1,0 +1,147 @@
+//! RDB files that the server writes: what runs now, how the last one ended, and the sessions that wait for one.
+//!
+//! One is written at a time, by a thread of its own (`write`), since the engine has one snapshot at a time. A client that waits is parked; the thread leaves
+//! its reply and wakes it.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use reactor::Handle;
+use stdx::sync::Mutex;
+use stdx::sync::atomic::AtomicBool;
+
+pub(crate) mod write;
+
+/// The name of the file in the data folder.
+pub(crate) const FILE_NAME: &str = "dump.rdb";
+
+/// The command for which a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SaveKind {
+    /// SAVE: the client waits for the file.
+    Save,
+    /// BGSAVE: the client waits for the instant that the file will show.
+    Background,
+}
+
+/// The end of a session's wait.
+pub(crate) enum SaveReply {
+    Saved,
+    Started,
+    Failed(String),
+}
+
+/// Where the thread leaves the reply of a session, and how it wakes it.
+#[derive(Clone)]
+pub(crate) struct SaveSlot {
+    reply: Arc<Mutex<Option<SaveReply>>>,
+    handle: Option<Handle>,
+}
+
+impl SaveSlot {
+    pub fn new(handle: Option<Handle>) -> SaveSlot {
+        SaveSlot { reply: Arc::default(), handle }
+    }
+
+    /// Leaves the reply, unless there is one.
+    pub fn answer(&self, reply: SaveReply) {
+        self.reply.lock().get_or_insert(reply);
+        if let Some(handle) = &self.handle {
+            handle.wake();
+        }
+    }
+
+    pub fn take(&self) -> Option<SaveReply> {
+        self.reply.lock().take()
+    }
+}
+
+/// A session that waits for a file.
+pub(crate) struct Saving {
+    pub slot: SaveSlot,
+    /// CLIENT REPLY suppresses the reply.
+    pub is_muted: bool,
+    /// The index of the command.
+    pub command: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct SaveState {
+    /// The file that is being written, and when it was begun.
+    running: Option<(SaveKind, u64)>,
+    /// Another one is to follow.
+    is_scheduled: bool,
+    /// The instant of the last file, in milliseconds since 1970.
+    saved_ms: Option<u64>,
+    has_failed: bool,
+    took_ms: Option<u64>,
+    count: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Saves {
+    state: Mutex<SaveState>,
+    /// The server stops: what is being written is given up.
+    is_ending: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Saves {
+    /// Returns the time of the last file; that of the start if there is none.
+    pub fn saved_ms(&self, started_ms: u64) -> u64 {
+        self.state.lock().saved_ms.unwrap_or(started_ms)
+    }
+
+    /// Returns the lines of INFO.
+    pub fn facts(&self, started_ms: u64, now_ms: u64) -> [(&'static str, String); 6] {
+        let state = self.state.lock();
+        let seconds = |ms: Option<u64>| ms.map_or(-1, |ms| (ms / 1000) as i64).to_string();
+        [
+            ("rdb_bgsave_in_progress", u8::from(state.running.is_some()).to_string()),
+            ("rdb_last_save_time", (state.saved_ms.unwrap_or(started_ms) / 1000).to_string()),
+            ("rdb_last_bgsave_status", if state.has_failed { "err" } else { "ok" }.to_string()),
+            ("rdb_last_bgsave_time_sec", seconds(state.took_ms)),
+            ("rdb_current_bgsave_time_sec", seconds(state.running.map(|(_, since)| now_ms.saturating_sub(since)))),
+            ("rdb_saves", state.count.to_string()),
+        ]
+    }
+
+    /// Lets a BGSAVE follow the file that is being written. Returns false if there is none.
+    pub fn schedule(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_scheduled = state.running.is_some();
+        state.is_scheduled
+    }
+
+    /// Begins a file, or returns the kind of the one that is being written.
+    fn begin(&self, kind: SaveKind, now_ms: u64) -> Result<(), SaveKind> {
+        let mut state = self.state.lock();
+        match state.running {
+            Some((running, _)) => Err(running),
+            None => {
+                state.running = Some((kind, now_ms));
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes the end of a file, with the instant that it shows. Returns true if another one is to follow, which has begun then.
+    fn end(&self, saved_ms: Option<u64>, now_ms: u64) -> bool {
+        let mut state = self.state.lock();
+        state.took_ms = state.running.map(|(_, since)| now_ms.saturating_sub(since));
+        state.has_failed = saved_ms.is_none();
+        if saved_ms.is_some() {
+            state.saved_ms = saved_ms;
+            state.count += 1;
+        }
+        let has_next = std::mem::take(&mut state.is_scheduled);
+        state.running = has_next.then_some((SaveKind::Background, now_ms));
+        has_next
+    }
+}
+
+/// Makes the names of a folder durable.
+fn sync_folder(folder: &std::path::Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,49 @@
+//! A session that waits for an RDB file, or for the instant of one. No thread waits; the thread that writes the file leaves the reply and wakes the session.
+
+use reactor::Io;
+
+use super::{Replies, Session};
+use crate::command::Command;
+use crate::reply::Reply;
+use crate::saves::{SaveReply, SaveSlot, Saving};
+
+impl Session {
+    /// Makes the session wait for a reply when its command has returned.
+    pub(crate) fn wait_for_save(&mut self, slot: SaveSlot, command: &'static Command) {
+        self.saving = Some(Saving { slot, is_muted: self.replies != Replies::On, command: command.index() });
+    }
+
+    /// Parks the session that waits.
+    pub(super) fn park_saving(&self, io: &mut Io<'_>) {
+        self.client.state.lock().parked = true;
+        io.park_for_peer();
+    }
+
+    /// Continues a session if its wait has ended. Returns false if it still waits.
+    pub(super) fn wake_saving(&mut self, io: &mut Io<'_>) -> bool {
+        let Some(saving) = &self.saving else { return true };
+        let Some(ended) = saving.slot.take() else {
+            io.park_for_peer();
+            return false;
+        };
+        let out = io.out();
+        let mark = out.len();
+        let mut reply = Reply { out, resp3: self.resp3 };
+        match ended {
+            SaveReply::Saved => reply.ok(),
+            SaveReply::Started => reply.simple("Background saving started"),
+            SaveReply::Failed(text) => {
+                reply.error(&text);
+                let stats = &self.shared.stats;
+                stats.commands[saving.command].failed.add(1);
+                stats.count_error(&reply.out[mark..]);
+            }
+        }
+        if saving.is_muted {
+            reply.out.truncate(mark);
+        }
+        self.saving = None;
+        self.client.state.lock().parked = false;
+        true
+    }
+}
