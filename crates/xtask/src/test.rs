@@ -46,7 +46,8 @@ pub const ALL: &[Step] = &[
         environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         minutes_max: 20,
     },
-    step("build", &["cargo", "build", "--package", "server", "--bin", "beluga"], 20),
+    // With the tests, whose dependencies turn on features of libraries: of the server alone, cargo would build those and the SQL crates a second time.
+    step("build", &["cargo", "build", "--workspace", "--bins", "--tests"], 20),
     step("clients", &["tests/clients/run.sh"], 30),
     // That every part of it runs; what it measures in a minute, beside other work, says little.
     step("bench", &["cargo", "run", "--package", "bench", "--", "goals", "--quick", "--out", "target/bench-smoke"], 10),
