@@ -675,11 +675,11 @@ fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> 
         let text = format!("{word} cannot be applied to the nullable side of an outer join");
         return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
     }
-    let node = match &table.origin {
-        origin if base_of(origin).is_some() => return Ok(()),
-        Origin::Base(_) => return Ok(()),
-        Origin::Derived { node } | Origin::Lateral { node, .. } => node,
-        Origin::System(_) | Origin::View(_) => return Err(unsupported(format!("{word} of a system table"))),
+    if base_of(&table.origin).is_some() {
+        return Ok(());
+    }
+    let (Origin::Derived { node } | Origin::Lateral { node, .. }) = &table.origin else {
+        return Err(unsupported(format!("{word} of a system table")));
     };
     let kind = match &**node {
         Node::Common { .. } | Node::LastRound { .. } => "a WITH query",
