@@ -144,26 +144,39 @@ pub fn redo() -> impl pager::Redo {
 }
 
 impl pager::Redo for TreeRedo {
-    fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()> {
-        let wrong = |what: &str| {
-            let what = format!("{what} (redo of kind {:#x}, LSN {})", record.kind, record.lsn_end);
-            Error::corrupt_page(page.pid(), what)
-        };
-        let tree = record.body.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        let node = Node(page);
-        node.verify(tree.ok_or_else(|| wrong("a record without a tree"))?).map_err(wrong)?;
-        if let Some(change) = decode(record) {
-            return apply_change(node, record, &change).map_err(wrong);
-        }
-        apply_structural(node, record).map_err(wrong)
+    fn verify(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()> {
+        let node = node_of(page, record)?;
+        node.verify_records().map_err(|what| wrong(page, record, what))
     }
+
+    fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()> {
+        let node = node_of(page, record)?;
+        match decode(record) {
+            Some(change) => apply_change(node, record, &change),
+            None => apply_structural(node, record),
+        }
+        .map_err(|what| wrong(page, record, what))
+    }
+}
+
+/// Returns the page as a node of the tree that the record names.
+fn node_of<'p>(page: &'p Exclusive<'p>, record: &Record<'_>) -> Result<Node<&'p Exclusive<'p>>> {
+    let tree = record.body.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    let tree = tree.ok_or_else(|| wrong(page, record, "a record without a tree"))?;
+    let node = Node(page);
+    node.verify(tree).map_err(|what| wrong(page, record, what))?;
+    Ok(node)
+}
+
+fn wrong(page: &Exclusive<'_>, record: &Record<'_>, what: &str) -> Error {
+    let what = format!("{what} (redo of kind {:#x}, LSN {})", record.kind, record.lsn_end);
+    Error::corrupt_page(page.pid(), what)
 }
 
 fn apply_change(node: Node<&Exclusive<'_>>, record: &Record<'_>, change: &KeyChange<'_>) -> Result<(), &'static str> {
     if node.level() != 0 || !node.covers(change.key) {
         return Err("the key does not belong to the page");
     }
-    node.verify_records()?;
     let place = node.search(change.key);
     if place.is_ok() != (change.kind != ChangeKind::Insert) {
         return Err("the key is there but should not be, or the reverse");
@@ -199,7 +212,6 @@ fn apply_structural(node: Node<&Exclusive<'_>>, record: &Record<'_>) -> Result<(
         _ => {}
     }
     let Structural { page, first, second } = structural(record.body).ok_or("a record of impossible length")?;
-    node.verify_records()?;
     if record.kind != EXTEND && !node.covers(first) {
         return Err("the key does not belong to the page");
     }

@@ -5,6 +5,8 @@
 //! before the doors open. Images of rows may exceed memory. They are then written to a file in sorted runs, as those of open transactions are, as long as the
 //! disk has space. Keys are counted from the last COUNTS record on: see `keyspace/counts.rs` for how that is a consistent cut.
 
+mod row_images;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -17,14 +19,14 @@ use stdx::hash::Seed;
 use crate::error::{Error, Result};
 use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
 use crate::keyspace::key::meta_of;
+use crate::recovery::row_images::RowImages;
 use crate::rows::loser_list::RecoveredLoser;
-use crate::rows::row::RowHead;
-use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
-use crate::rows::undo::{UndoBudget, pieces, stretches};
+use crate::rows::run::{StepRef, UndoRun, Writers, scratch};
+use crate::rows::undo::{UndoBudget, pieces, stretches, writer_of};
 use crate::store::Store;
 use crate::store::images::{Images, is_directory};
 use crate::store::map_directory::parse_map;
-use crate::store::trees::{CATALOG, EXPIRY, MAPS, QUEUE, RECORDS, ROW_CATALOG};
+use crate::store::trees::{CATALOG, EXPIRY, MAPS, MapId, QUEUE, RECORDS, ROW_CATALOG};
 use crate::store::wal::kind;
 use crate::store::wal::{Counted, decode_deltas};
 
@@ -34,19 +36,15 @@ struct Loser {
     /// Images of keys, and of the directory of maps.
     images: Images,
     /// Images of rows since the last run.
-    rows: Images,
+    rows: RowImages,
     rows_bytes: u64,
     runs: Vec<UndoRun>,
     /// Number of rows in runs.
     written: u64,
     file: Option<Arc<dyn Device>>,
-    /// Maps of the rows.
-    maps: BTreeSet<u32>,
-}
-
-/// Returns the creator of the version that a row's image is; `None` if it is not a row's image.
-fn writer_of(map: u32, image: &[u8]) -> Option<TxnId> {
-    RowHead::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.creator)
+    /// Maps of the rows, and the one that was added last.
+    maps: BTreeSet<MapId>,
+    last_map: Option<MapId>,
 }
 
 impl Loser {
@@ -57,20 +55,20 @@ impl Loser {
     }
 
     /// Adds a row's image. The oldest since the last run counts; one that the transaction itself has written is not the oldest.
-    fn add_row(&mut self, txn: TxnId, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &UndoBudget) {
-        if before.as_ref().is_some_and(|before| writer_of(at.0, before) == Some(txn)) {
+    fn add_row(&mut self, txn: TxnId, map: MapId, key: &[u8], before: Option<&[u8]>, budget: &UndoBudget) {
+        if before.is_some_and(|before| writer_of(map, before) == Some(txn)) {
             return;
         }
-        if at.0 != QUEUE {
-            self.maps.insert(at.0);
+        // Changes mostly come in stretches of one map.
+        if map != QUEUE && self.last_map != Some(map) {
+            self.maps.insert(map);
+            self.last_map = Some(map);
         }
         // As `UndoStep::bytes`, which it will become.
-        let bytes = (256 + 3 * at.1.len() + 2 * before.as_ref().map_or(0, Vec::len)) as u64;
-        self.rows.entry(at).or_insert_with(|| {
-            budget.add(bytes);
-            self.rows_bytes += bytes;
-            before
-        });
+        let bytes = (256 + 3 * key.len() + 2 * before.map_or(0, <[u8]>::len)) as u64;
+        budget.add(bytes);
+        self.rows_bytes += bytes;
+        self.rows.push(map, key, before);
     }
 
     /// Writes the rows in memory to a run. After an error they are still in memory.
@@ -79,17 +77,10 @@ impl Loser {
             Some(device) => device,
             None => self.file.insert(scratch(folder)?),
         };
-        let step = |((map, key), before): (&(u32, Vec<u8>), &Option<Vec<u8>>)| UndoStep {
-            map: *map,
-            key: key.as_slice().into(),
-            before: before.as_deref().map(Into::into),
-            is_version: before.as_ref().is_some_and(|before| writer_of(*map, before).is_some()),
-            deletes: false,
-        };
-        let steps: Vec<UndoStep> = self.rows.iter().map(step).collect();
+        self.rows.sort();
         let from = self.runs.last().map_or(0, UndoRun::end);
-        self.runs.push(UndoRun::write(device, from, &steps, Writers::One(txn), seed)?);
-        self.written += steps.len() as u64;
+        self.runs.push(UndoRun::write(device, from, self.rows.steps(), Writers::One(txn), seed)?);
+        self.written += self.rows.len() as u64;
         self.rows.clear();
         Ok(())
     }
@@ -151,13 +142,12 @@ impl Recovery {
         }
         if let Some(txn) = record.txn {
             let loser = self.losers.entry(txn).or_insert_with(|| Loser { first: record.lsn_start, ..Loser::default() });
-            let before = change.before.map(|(_, before)| before.to_vec());
-            let at = (change.tree, change.key.to_vec());
+            let before = change.before.map(|(_, before)| before);
             if matches!(change.tree, CATALOG | RECORDS | EXPIRY) || is_directory(change.tree, change.key) {
-                loser.images.entry(at).or_insert(before);
+                loser.images.entry((change.tree, change.key.to_vec())).or_insert_with(|| before.map(<[u8]>::to_vec));
                 return;
             }
-            loser.add_row(txn, at, before, &self.budget);
+            loser.add_row(txn, change.tree, change.key, before, &self.budget);
             if self.budget.is_too_much(loser.rows_bytes) {
                 match loser.write_out(txn, self.folder.as_ref(), self.seed) {
                     Ok(()) => self.budget.sub(std::mem::take(&mut loser.rows_bytes)),
@@ -241,21 +231,17 @@ impl Recovery {
     /// Takes the losers that are undone beside the service.
     pub fn take_losers(&mut self) -> Vec<RecoveredLoser> {
         let losers = std::mem::take(&mut self.losers).into_iter().filter(|(_, loser)| loser.has_rows_only());
-        let take_losers = losers.map(|(id, loser)| {
-            let step = |((map, key), before): ((u32, Vec<u8>), Option<Vec<u8>>)| UndoStep {
-                map,
-                key: key.into(),
-                is_version: before.as_ref().is_some_and(|before| writer_of(map, before).is_some()),
-                before: before.map(Into::into),
-                deletes: false,
-            };
-            RecoveredLoser { id, tail: loser.rows.into_iter().map(step).collect(), runs: loser.runs, maps: loser.maps }
+        let taken = losers.map(|(id, mut loser)| {
+            loser.rows.sort();
+            let tail = loser.rows.steps().map(StepRef::to_step).collect();
+            RecoveredLoser { id, tail, runs: loser.runs, maps: loser.maps }
         });
-        take_losers.collect()
+        taken.collect()
     }
 
     /// Undoes the others, and reports how many of how many rows and keys are done. Returns the number of transactions.
-    pub fn undo_losers(&self, store: &Store, report: &dyn Fn(u64, u64)) -> Result<usize> {
+    pub fn undo_losers(&mut self, store: &Store, report: &dyn Fn(u64, u64)) -> Result<usize> {
+        self.losers.values_mut().for_each(|loser| loser.rows.sort());
         // A map that a loser has dropped is in its images only.
         store.load_maps()?;
         // A map that a loser has created may already be garbage, if the crash interrupted its rollback. Its rows' values are restored as before.
@@ -272,7 +258,8 @@ impl Recovery {
         for (txn, loser) in losers() {
             store.put_back(*txn, &loser.images, &loser.images)?;
             done += loser.images.len() as u64;
-            pieces(&loser.rows, |piece| {
+            let images = loser.rows.steps().map(|row| ((row.map, row.key.to_vec()), row.before.map(<[u8]>::to_vec)));
+            pieces(images, |piece| {
                 store.put_back(*txn, piece, &loser.images)?;
                 done += piece.len() as u64;
                 report(done, all);

@@ -235,7 +235,7 @@ impl<'a> PageRedo<'a> {
     fn apply_page(&self, page: RecordsOfPage<'_>) -> Result<u64> {
         let pid = page.pid();
         let damage = self.damaged.lock().remove(&pid);
-        let mut state = PageState { redo: self, pid, page: None, mtr: 0, damage, applied: 0 };
+        let mut state = PageState { redo: self, pid, page: None, is_verified: false, mtr: 0, damage, applied: 0 };
         for record in page.records() {
             state.apply(&record)?;
         }
@@ -251,6 +251,8 @@ struct PageState<'a> {
     redo: &'a PageRedo<'a>,
     pid: PageId,
     page: Option<Exclusive<'a>>,
+    /// The owner of the page has verified it since the latch was taken.
+    is_verified: bool,
     /// End of the mini-transaction of the last record that was applied.
     mtr: Lsn,
     damage: Option<Damage>,
@@ -280,8 +282,13 @@ impl PageState<'_> {
                     .redo
                     .owner(other)
                     .ok_or_else(|| corrupt(record, "a record kind without a redo function"))?;
+                let is_verified = self.is_verified;
                 let Some(page) = self.page_for(record)? else { return Ok(()) };
+                if !is_verified {
+                    owner.verify(page, record)?;
+                }
                 owner.apply(page, record)?;
+                self.is_verified = true;
                 self.mark_applied(record, false);
                 Ok(())
             }
@@ -292,7 +299,7 @@ impl PageState<'_> {
     fn start_anew(&mut self, record: &Record<'_>, bytes: &[u8], raw: bool) -> Result<()> {
         self.damage = None;
         // Its latch is taken again.
-        self.page = None;
+        (self.page, self.is_verified) = (None, false);
         let page = self.redo.pager.fresh_frame(self.pid, raw)?;
         page.copy_in(bytes);
         self.page = Some(page);
@@ -344,7 +351,7 @@ impl PageState<'_> {
     }
 
     fn damaged(&mut self, record: &Record<'_>, what: String) -> Option<&Exclusive<'_>> {
-        self.page = None;
+        (self.page, self.is_verified) = (None, false);
         self.damage = Some(Damage { what, lsn: record.lsn_end });
         None
     }

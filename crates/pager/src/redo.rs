@@ -8,6 +8,10 @@ use crate::wal::record::{Record, kind};
 
 /// Redo of the page changes of an owner's record kinds.
 pub trait Redo: Send + Sync {
+    /// Checks that a page can be changed by records of the owner, of which `record` is one. Called before the first of them is applied to a page that was read
+    /// or started anew; what `apply` leaves behind is not checked again.
+    fn verify(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()>;
+
     /// Applies `record` to the page it names. The page is exactly in the state that the record was made on (PG-14).
     fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<()>;
 }

@@ -45,7 +45,29 @@ pub(crate) struct UndoStep {
     pub deletes: bool,
 }
 
+/// A step that is elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepRef<'s> {
+    pub map: MapId,
+    pub key: &'s [u8],
+    pub before: Option<&'s [u8]>,
+    pub is_version: bool,
+    pub deletes: bool,
+}
+
+impl StepRef<'_> {
+    pub fn to_step(self) -> UndoStep {
+        let StepRef { map, key, before, is_version, deletes } = self;
+        UndoStep { map, key: key.into(), before: before.map(Into::into), is_version, deletes }
+    }
+}
+
 impl UndoStep {
+    pub fn by_ref(&self) -> StepRef<'_> {
+        let UndoStep { map, ref key, ref before, is_version, deletes } = *self;
+        StepRef { map, key, before: before.as_deref(), is_version, deletes }
+    }
+
     pub fn bytes(&self) -> usize {
         // The step, the index of the row's first step, and the version in the version store.
         256 + 3 * self.key.len() + 2 * self.before.as_ref().map_or(0, |before| before.len())
@@ -112,16 +134,16 @@ fn version_hash(row: u64, by: TxnId) -> u64 {
     (row ^ by.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-fn append(step: &UndoStep, number: u32, by: TxnId, out: &mut Vec<u8>) {
+fn append(step: &StepRef<'_>, number: u32, by: TxnId, out: &mut Vec<u8>) {
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-    let before = step.before.as_deref().unwrap_or_default();
+    let before = step.before.unwrap_or_default();
     out.extend_from_slice(&step.map.to_le_bytes());
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&by.to_le_bytes());
     out.push(flag(step.before.is_some(), HAS_IMAGE) | flag(step.is_version, IS_VERSION) | flag(step.deletes, DELETES));
     out.extend_from_slice(&(step.key.len() as u16).to_le_bytes());
     out.extend_from_slice(&(before.len() as u16).to_le_bytes());
-    out.extend_from_slice(&step.key);
+    out.extend_from_slice(step.key);
     out.extend_from_slice(before);
 }
 
@@ -197,21 +219,22 @@ pub(crate) fn scratch(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
 
 impl UndoRun {
     /// Writes steps, in the order in which they were made, from `from` on.
-    pub fn write(
+    pub fn write<'s>(
         device: &Arc<dyn Device>,
         from: u64,
-        steps: &[UndoStep],
+        steps: impl ExactSizeIterator<Item = StepRef<'s>>,
         writers: Writers<'_>,
         seed: Seed,
     ) -> Result<UndoRun> {
+        let steps: Vec<StepRef<'_>> = steps.collect();
         let mut order: Vec<u32> = (0..steps.len() as u32).collect();
         order.sort_unstable_by_key(|number| {
             let step = &steps[*number as usize];
-            (step.map, &step.key, *number)
+            (step.map, step.key, *number)
         });
         let versions = steps.iter().enumerate().filter(|(_, step)| step.is_version);
         let hash =
-            |(at, step): (usize, &UndoStep)| version_hash(seed.within(step.map.into(), &step.key), writers.of(at));
+            |(at, step): (usize, &StepRef<'_>)| version_hash(seed.within(step.map.into(), step.key), writers.of(at));
         let hashes: Vec<u64> = versions.map(hash).collect();
         let mut run = UndoRun {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -233,7 +256,7 @@ impl UndoRun {
                 block.clear();
             }
             if block.is_empty() {
-                run.fences.push(Fence(step.map, step.key.clone()));
+                run.fences.push(Fence(step.map, step.key.into()));
             }
             block.extend_from_slice(&entry);
         }
@@ -371,10 +394,13 @@ mod tests {
             deletes: number.is_multiple_of(5),
         };
         let steps: Vec<UndoStep> = (0..3000).map(step).collect();
-        let empty = UndoRun::write(&device, 0, &[], Writers::One(5), seed).unwrap();
+        let empty = UndoRun::write(&device, 0, std::iter::empty(), Writers::One(5), seed).unwrap();
         assert_eq!((empty.end(), empty.version(16, b"k", seed.within(16, b"k"), 5).unwrap()), (0, None));
-        let first = UndoRun::write(&device, 0, &steps[..1000], Writers::One(5), seed).unwrap();
-        let second = UndoRun::write(&device, first.end(), &steps[1000..], Writers::One(5), seed).unwrap();
+        let first =
+            UndoRun::write(&device, 0, steps[..1000].iter().map(UndoStep::by_ref), Writers::One(5), seed).unwrap();
+        let second =
+            UndoRun::write(&device, first.end(), steps[1000..].iter().map(UndoStep::by_ref), Writers::One(5), seed)
+                .unwrap();
         assert_eq!((first.load().unwrap(), second.load().unwrap()), (steps[..1000].to_vec(), steps[1000..].to_vec()));
         for (run, steps) in [(&first, &steps[..1000]), (&second, &steps[1000..])] {
             for step in steps {

@@ -129,7 +129,13 @@ impl Rows {
             Some(file) => file,
             None => (scratch(folder.as_ref())?, 0),
         };
-        let run = UndoRun::write(&device, from, &steps, Writers::Each(&writers), self.versions.seed())?;
+        let run = UndoRun::write(
+            &device,
+            from,
+            steps.iter().map(UndoStep::by_ref),
+            Writers::Each(&writers),
+            self.versions.seed(),
+        )?;
         file.file = Some((device, run.end()));
         let ids = || all.iter().map(|ended| ended.id);
         let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));

@@ -656,7 +656,7 @@ impl Rows {
         let (all, tail) = (writer.undo.len() as u64, writer.undo.tail().len() as u64);
         let images = writer.undo.tail_images();
         let (mut done, rows) = (0, images.len() as u64);
-        pieces(&images, |piece| {
+        pieces(images.into_iter(), |piece| {
             self.put_back_stretch(writer, piece, &directory)?;
             done += piece.len() as u64;
             report(tail * done / rows, all);

@@ -12,10 +12,11 @@ use stdx::hash::Seed;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
+use crate::rows::row::RowHead;
 use crate::rows::run::{Runs, UndoRun, UndoStep, Writers, scratch};
 use crate::rows::versions::VersionStore;
 use crate::store::images::{Images, is_directory};
-use crate::store::trees::MapId;
+use crate::store::trees::{MapId, QUEUE};
 
 /// The memory that the steps of all open transactions together may take.
 pub(crate) struct UndoBudget {
@@ -133,7 +134,8 @@ impl UndoLog {
             None => self.file.insert(scratch(folder)?),
         };
         let from = self.runs.read().last().map_or(0, |run| run.end());
-        let run = UndoRun::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
+        let run =
+            UndoRun::write(device, from, self.tail.iter().map(UndoStep::by_ref), Writers::One(id), versions.seed())?;
         self.runs.write().push(Arc::new(run));
         // From here on readers find the versions there (EN-29).
         versions.publish(id, &self.runs);
@@ -212,14 +214,22 @@ pub(crate) fn stretches(run: &UndoRun, mut f: impl FnMut(&Images, u64) -> Result
     f(&stretch, steps)
 }
 
-/// Does the same for images in memory.
-pub(crate) fn pieces(images: &Images, mut f: impl FnMut(&Images) -> Result<()>) -> Result<()> {
+/// Does the same for images in memory, which come by row, each row once.
+pub(crate) fn pieces(
+    images: impl Iterator<Item = ((MapId, Vec<u8>), Option<Vec<u8>>)>,
+    mut f: impl FnMut(&Images) -> Result<()>,
+) -> Result<()> {
     let mut piece = Images::new();
     for (at, image) in images {
-        piece.insert(at.clone(), image.clone());
+        piece.insert(at, image);
         if piece.len() == STRETCH_ROWS {
             f(&std::mem::take(&mut piece))?;
         }
     }
     if piece.is_empty() { Ok(()) } else { f(&piece) }
+}
+
+/// Returns the creator of the version that an image is; `None` if it is not a row's image.
+pub(crate) fn writer_of(map: MapId, image: &[u8]) -> Option<TxnId> {
+    RowHead::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.creator)
 }

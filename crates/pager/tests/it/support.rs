@@ -13,6 +13,10 @@ pub const FIRST_WORD: usize = 8;
 pub struct ToyRedo;
 
 impl Redo for ToyRedo {
+    fn verify(&self, _: &Exclusive<'_>, _: &Record<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn apply(&self, page: &Exclusive<'_>, record: &Record<'_>) -> Result<(), Error> {
         let word = |at: usize| u64::from_le_bytes(record.body[at * 8..][..8].try_into().expect("eight bytes"));
         page.store(word(0) as usize, word(1));
