@@ -55,6 +55,7 @@ bench_types() {
 }
 
 suite() {
+    local begin=$SECONDS
     echo "-- $1"
     case "$1" in
     cli) "$python" $here/python/cli.py ;;
@@ -191,6 +192,7 @@ suite() {
     bench_types) bench_types ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
     esac || failed=1
+    echo "$1: $((SECONDS - begin)) s"
 }
 
 if [ "${1:-}" = soak ]; then
