@@ -112,8 +112,8 @@ suite() {
             "$python" $here/python/with_server.py --postgres java -cp 'target/clients/java/classes:target/clients/java/lib/*' Postgres
         ;;
     postgres_cursors) "$python" $here/python/postgres_cursors.py ;;
-    postgres_beside) "$python" $here/python/postgres_beside.py && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
-    postgres_catalogs) "$python" $here/python/postgres_catalogs.py ;;
+    postgres_beside) "$python" $here/python/postgres_beside.py ${BESIDE_ARGS---seconds 20} && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
+    postgres_catalogs) "$python" $here/python/postgres_catalogs.py ${CATALOGS_ARGS---seed 20261127} ;;
     postgres_dump) "$python" $here/python/postgres_dump.py ;;
     postgres_definitions)
         # A known history here, as in `differential`.
@@ -208,11 +208,13 @@ if [ "${1:-}" = soak ]; then
     DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 30)) suite differential
     MYSQL_DIFFERENTIAL_ARGS= SECONDS_DIFFERENTIAL=$((minutes * 15)) suite mysql_differential
     suite mysql_values
+    CATALOGS_ARGS="--views $((minutes * 60))" suite postgres_catalogs
+    BESIDE_ARGS="--seconds $((minutes * 15)) --seed $RANDOM$RANDOM" suite postgres_beside
     SYSBENCH_ARGS="10 1 8 64 256" suite postgres_sysbench
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save older_folders older_snapshots blocking tracking cluster queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save older_folders older_snapshots blocking tracking cluster queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -276,11 +276,8 @@ def main():
     folder, port = tempfile.mkdtemp(prefix="beluga-catalogs-"), free_port()
     subprocess.run([SCRIPT, "start", folder, str(port)], check=True, stdout=subprocess.DEVNULL)
     try:
-        server = Server(postgres=True).start()
-        try:
+        with Server(postgres=True) as server:
             compare(Side(server.postgres_port, psql), Side(port, psql), arguments, tally)
-        finally:
-            server.stop()
     finally:
         subprocess.run([SCRIPT, "stop", folder], check=False, stdout=subprocess.DEVNULL)
     tally.close()
