@@ -11,8 +11,9 @@ use crate::call::{Blocking, Call, Result};
 use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, function, generic, geo, hash,
-    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, save, scan, scripting, server,
-    set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string, tracking, transaction,
+    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, replication, save, scan,
+    scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string,
+    tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -416,7 +417,10 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("memory|stats", Session(memory::stats)),
     ("memory|usage", Read(memory::usage)),
     ("monitor", Session(server::monitor)),
+    ("psync", Session(replication::psync)),
+    ("replconf", Session(replication::replconf)),
     ("role", Session(server::role)),
+    ("sync", Session(replication::sync)),
     ("slowlog", Container),
     ("slowlog|get", Session(slowlog::get)),
     ("slowlog|help", Session(slowlog::help)),

@@ -11,6 +11,8 @@ use reactor::Handle;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::AtomicBool;
 
+use crate::spool::Spool;
+
 pub(crate) mod write;
 
 /// The name of the file in the data folder.
@@ -23,12 +25,40 @@ pub(crate) enum SaveKind {
     Save,
     /// BGSAVE: the client waits for the instant that the file will show.
     Background,
+    /// SYNC: the client gets the file, which has no name. With a mark it need not know the length in advance.
+    Send { is_marked: bool, contents: FileContents },
+}
+
+/// The parts that a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileContents {
+    pub keys: bool,
+    pub functions: bool,
+}
+
+impl FileContents {
+    pub const ALL: FileContents = FileContents { keys: true, functions: true };
+}
+
+/// The options that REPLCONF has set.
+pub(crate) struct SyncOptions {
+    pub is_allowed: bool,
+    pub takes_mark: bool,
+    pub contents: FileContents,
+}
+
+impl Default for SyncOptions {
+    fn default() -> Self {
+        SyncOptions { is_allowed: false, takes_mark: false, contents: FileContents::ALL }
+    }
 }
 
 /// The end of a session's wait.
 pub(crate) enum SaveReply {
     Saved,
     Started,
+    /// The file to be sent, behind this.
+    Written(String, Box<Spool>),
     Failed(String),
 }
 
@@ -52,6 +82,11 @@ impl SaveSlot {
         }
     }
 
+    /// Returns whether nobody waits for the reply any more.
+    pub fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.reply) == 1
+    }
+
     pub fn take(&self) -> Option<SaveReply> {
         self.reply.lock().take()
     }
@@ -64,6 +99,18 @@ pub(crate) struct Saving {
     pub is_muted: bool,
     /// The index of the command.
     pub command: usize,
+    /// Of a file that is to be sent: what precedes it, and the length of the request, which stays at the front of the input until it is sent (DR-8).
+    pub head: Option<String>,
+    pub size: usize,
+}
+
+/// How a file has ended.
+#[derive(Clone, Copy)]
+enum Ended {
+    /// In the data folder. It shows this time.
+    Saved(u64),
+    Sent,
+    Failed,
 }
 
 #[derive(Default)]
@@ -126,14 +173,17 @@ impl Saves {
         }
     }
 
-    /// Notes the end of a file, with the instant that it shows. Returns true if another one is to follow, which has begun then.
-    fn end(&self, saved_ms: Option<u64>, now_ms: u64) -> bool {
+    /// Notes the end of a file. Returns true if another one is to follow, which has begun then.
+    fn end(&self, ended: Ended, now_ms: u64) -> bool {
         let mut state = self.state.lock();
-        state.took_ms = state.running.map(|(_, since)| now_ms.saturating_sub(since));
-        state.has_failed = saved_ms.is_none();
-        if saved_ms.is_some() {
-            state.saved_ms = saved_ms;
-            state.count += 1;
+        let took_ms = state.running.map(|(_, since)| now_ms.saturating_sub(since));
+        match (state.running, ended) {
+            (Some((SaveKind::Send { .. }, _)), _) | (_, Ended::Sent) => {}
+            (_, Ended::Saved(time_ms)) => {
+                (state.saved_ms, state.took_ms, state.has_failed) = (Some(time_ms), took_ms, false);
+                state.count += 1;
+            }
+            (_, Ended::Failed) => (state.took_ms, state.has_failed) = (took_ms, true),
         }
         let has_next = std::mem::take(&mut state.is_scheduled);
         state.running = has_next.then_some((SaveKind::Background, now_ms));

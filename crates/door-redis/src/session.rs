@@ -23,7 +23,7 @@ use crate::messages::subscriptions::Publication;
 use crate::messages::tracking::Origin;
 use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
-use crate::saves::Saving;
+use crate::saves::{Saving, SyncOptions};
 use crate::shared::Shared;
 use crate::spool::Spool;
 use crate::table::{self, COMMANDS};
@@ -90,6 +90,8 @@ pub struct Session {
     pub(crate) sleep_until_ms: Option<u64>,
     /// The wait of a blocking command.
     blocked: Option<block_state::Blocked>,
+    /// The options that REPLCONF has set.
+    pub(crate) sync: SyncOptions,
     /// The wait for an RDB file.
     saving: Option<Saving>,
     /// A pending login. While the session sleeps, it waits for this.
@@ -162,6 +164,7 @@ impl Session {
             durability_lsn: 0,
             sleep_until_ms: None,
             blocked: None,
+            sync: SyncOptions::default(),
             saving: None,
             attempt: None,
             killing: None,
@@ -266,7 +269,7 @@ impl Session {
             Ok(true) => {
                 io.consume(spool.size);
                 self.spool = None;
-                None
+                self.closing.then_some(Flow::Close)
             }
             Ok(false) => {
                 io.pause();
@@ -376,6 +379,9 @@ impl Session {
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();
                 if step == Step::Hold {
+                    if let Some(saving) = &mut self.saving {
+                        saving.size = request.end - request.start;
+                    }
                     // Parsed again when the session continues.
                     self.parser.rewind();
                     io.consume(request.start);
@@ -800,9 +806,10 @@ impl Session {
             self.park_blocked(io);
             return Step::Stop;
         }
-        if self.saving.is_some() {
+        if let Some(saving) = &self.saving {
+            let is_sent = saving.head.is_some();
             self.park_saving(io);
-            return Step::Stop;
+            return if is_sent { Step::Hold } else { Step::Stop };
         }
         if let Some(until) = self.sleep_until_ms {
             self.sleep(io, until);

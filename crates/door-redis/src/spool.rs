@@ -63,10 +63,7 @@ impl Spooling {
     pub fn take(&mut self, out: &mut Vec<u8>) -> Result<&mut Spool, Error> {
         let spool = match self.spool.take() {
             Some(spool) => spool,
-            None => {
-                let device = self.folder.scratch().map_err(failed)?;
-                Spool { device, block: Aligned::with_capacity(BLOCK), put: 0, sent: 0, size: 0, durability_lsn: 0 }
-            }
+            None => Spool::create(&self.folder)?,
         };
         let spool = self.spool.insert(spool);
         spool.put(&out[self.mark..])?;
@@ -85,6 +82,30 @@ impl Spooling {
 }
 
 impl Spool {
+    /// Creates an empty file.
+    pub fn create(folder: &Arc<dyn Folder>) -> Result<Spool, Error> {
+        let device = folder.scratch().map_err(failed)?;
+        Ok(Spool { device, block: Aligned::with_capacity(BLOCK), put: 0, sent: 0, size: 0, durability_lsn: 0 })
+    }
+
+    /// Returns the number of bytes written.
+    pub fn len(&self) -> u64 {
+        self.put
+    }
+
+    /// Overwrites the beginning of what was written.
+    pub fn patch(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        assert!(bytes.len() as u64 <= self.put && bytes.len() <= BLOCK);
+        if self.put < BLOCK as u64 {
+            self.block.as_mut_slice()[..bytes.len()].copy_from_slice(bytes);
+            return Ok(());
+        }
+        let mut first = Aligned::with_capacity(BLOCK);
+        self.device.read(0, first.as_mut_slice()).map_err(failed)?;
+        first.as_mut_slice()[..bytes.len()].copy_from_slice(bytes);
+        self.device.write(0, first.as_slice()).map_err(failed)
+    }
+
     pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let at = self.put as usize % BLOCK;
@@ -120,5 +141,19 @@ impl Spool {
             self.sent += count as u64;
         }
         Ok(true)
+    }
+}
+
+impl std::io::Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.put(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(Error::DiskFull) => Err(std::io::ErrorKind::StorageFull.into()),
+            Err(error) => Err(std::io::Error::other(error)),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

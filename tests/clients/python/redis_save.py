@@ -1,16 +1,17 @@
-"""SAVE, BGSAVE and LASTSAVE: redis-server loads the file, and `beluga import` does, with values of every type as of one instant while clients write. A stopped server and kill -9 in the middle
+"""SAVE, BGSAVE, LASTSAVE and redis-cli --rdb: redis-server loads the file, and `beluga import` does, with values of every type as of one instant while clients write. A stopped server and kill -9 in the middle
 leave the file of before.
 """
 
 import os
 import random
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 
-from beluga import Peer, Server, Tally, Wire, rounds_and_seed
+from beluga import Peer, Server, Tally, Wire, request, rounds_and_seed
 from dump_values import KINDS, bulk, content, digest
 
 rounds, seed = rounds_and_seed(120)
@@ -139,6 +140,71 @@ def under_writers(server):
     wire.call("DEL", *[f"{kind}{at}" for kind in "abl" for at in range(writers)])
 
 
+def whole_file(name, data, mark):
+    """A file between its head and its mark, and nothing behind it."""
+    if mark:
+        tally.check(f"{name}: ends with the mark", data.endswith(mark), repr(data[-60:]))
+        return data[: -len(mark)]
+    return data
+
+
+def synchronise(server, home, names):
+    """redis-cli --rdb and --functions-rdb, and SYNC and PSYNC by hand, in both forms."""
+    wire = Wire(server.port)
+    fill(server, random.Random(seed))
+    expected = picture(server.port, names)
+    path = os.path.join(home, "cli.rdb")
+    done = subprocess.run(["redis-cli", "-p", str(server.port), "--rdb", path], capture_output=True, text=True, timeout=120)
+    tally.check("redis-cli --rdb", done.returncode == 0, done.stdout + done.stderr)
+    names_of(path, "redis-cli --rdb", names, expected)
+    functions = os.path.join(home, "functions.rdb")
+    done = subprocess.run(["redis-cli", "-p", str(server.port), "--functions-rdb", functions], capture_output=True, text=True, timeout=120)
+    tally.check("redis-cli --functions-rdb", done.returncode == 0, done.stdout + done.stderr)
+    with loaded_by_redis(functions) as peer:
+        theirs = Wire(peer.port)
+        tally.equal("it has the functions", theirs.call("FCALL", "f", "0"), b":42\r\n")
+        tally.equal("and no keys", theirs.call("DBSIZE"), b":0\r\n")
+    for name, capa, command in (("SYNC", (), ("SYNC",)), ("PSYNC", (), ("PSYNC", "?", "-1")), ("PSYNC with a mark", ("capa", "eof", "capa", "psync2"), ("PSYNC", "?", "-1"))):
+        peer = socket.create_connection(("127.0.0.1", server.port), 60)
+        peer.sendall(request("REPLCONF", "listening-port", "1", *capa, "rdb-only", "1") + request("PING") + request(*command))
+        data = b""
+        while piece := peer.recv(1 << 20):
+            data += piece
+        tally.check(f"{name}: what precedes it", data.startswith(b"+OK\r\n+PONG\r\n"), repr(data[:60]))
+        data = data[len(b"+OK\r\n+PONG\r\n") :]
+        if command[0] == "PSYNC":
+            line, data = data.split(b"\r\n", 1)
+            tally.check(f"{name}: the first line", line.startswith(b"+FULLRESYNC ") and len(line.split()[1]) == 40 and line.endswith(b" 0"), repr(line))
+        line, data = data.split(b"\r\n", 1)
+        if capa:
+            tally.check(f"{name}: the form", line.startswith(b"$EOF:") and len(line) == 45, repr(line))
+            data = whole_file(name, data, line[5:])
+        else:
+            tally.equal(f"{name}: the length", line, b"$%d" % len(data))
+        path = os.path.join(home, "sync.rdb")
+        with open(path, "wb") as file:
+            file.write(data)
+        other = Server()
+        code, text = run("import", path, "--into", other.folder)
+        tally.check(f"{name}: import", code == 0, text)
+        with other:
+            tally.equal(f"{name}: its keys", Wire(other.port).call("DBSIZE"), wire.call("DBSIZE"))
+    # A client that leaves in the middle does not stand in the way of the next one.
+    peer = socket.create_connection(("127.0.0.1", server.port), 60)
+    peer.sendall(request("REPLCONF", "rdb-only", "1") + request("SYNC"))
+    peer.close()
+    idle(wire)
+    refusal = b"-ERR replication as a source is not served"
+    tally.check("SYNC", wire.call("SYNC").startswith(refusal))
+    tally.check("PSYNC", wire.call("PSYNC", "?", "-1").startswith(refusal))
+    tally.equal("an option", wire.call("REPLCONF", "x", "y"), b"-ERR Unrecognized REPLCONF option: x\r\n")
+    tally.equal("half an option", wire.call("REPLCONF", "capa"), b"-ERR syntax error\r\n")
+    tally.equal("rdb-only 2", wire.call("REPLCONF", "rdb-only", "2"), b"-ERR value is out of range, value must between 0 and 1\r\n")
+    tally.equal("a filter", wire.call("REPLCONF", "rdb-filter-only", "keys"), b"-ERR Unsupported rdb-filter-only option: keys\r\n")
+    wire.call("FLUSHALL")
+    wire.call("FUNCTION", "FLUSH")
+
+
 with Server() as server, tempfile.TemporaryDirectory(prefix="beluga-save-") as home:
     rng, wire = random.Random(seed), Wire(server.port)
     path = os.path.join(server.folder, "dump.rdb")
@@ -163,6 +229,7 @@ with Server() as server, tempfile.TemporaryDirectory(prefix="beluga-save-") as h
     wire.call("FUNCTION", "FLUSH")
     idle(wire)
     names_of(path, "BGSAVE", names, expected)
+    synchronise(server, home, names)
     # What must be refused.
     tally.equal("a word", wire.call("BGSAVE", "NOW"), b"-ERR syntax error\r\n")
     wire.call("MULTI")

@@ -24,6 +24,7 @@ mod members;
 pub mod memory;
 pub mod object;
 pub mod pubsub;
+pub mod replication;
 pub mod save;
 pub mod scan;
 pub mod scripting;

@@ -15,13 +15,14 @@ use engine::{DATABASES, Error, KeySnapshot, KeyTransaction};
 use rdb::FileWriter;
 use stdx::sync::atomic::Ordering;
 
-use super::{FILE_NAME, SaveKind, SaveReply, SaveSlot, Saves, sync_folder};
+use super::{Ended, FILE_NAME, FileContents, SaveKind, SaveReply, SaveSlot, Saves, sync_folder};
 use crate::commands::dump::payload::{Dumped, Payload};
 use crate::commands::dump::write_value;
 use crate::commands::server::REDIS_VERSION;
 use crate::errors;
 use crate::scripts::libraries::LibrarySet;
 use crate::shared::Shared;
+use crate::spool::Spool;
 
 const PARTIAL_NAME: &str = "temp-dump.rdb";
 const BUFFER_BYTES: usize = 256 << 10;
@@ -53,7 +54,7 @@ pub(crate) fn start(shared: &Arc<Shared>, kind: SaveKind, slot: SaveSlot) -> Res
             Ok(())
         }
         Err(error) => {
-            shared.saves.end(None, shared.clock.wall_ms());
+            shared.saves.end(Ended::Failed, shared.clock.wall_ms());
             Err(NotBegun::Failed(format!("ERR no thread for the RDB file: {error}")))
         }
     }
@@ -73,17 +74,24 @@ impl Saves {
 fn run(shared: &Shared, kind: SaveKind, slot: &SaveSlot) {
     let (mut kind, mut slot) = (kind, slot.clone());
     loop {
-        let saved = save(shared, kind, &slot);
-        if let Err(error) = &saved {
-            shared.host.log(3, &format!("the RDB file was not written: {error}"));
-        }
-        let has_next = shared.saves.end(saved.as_ref().ok().copied(), shared.clock.wall_ms());
-        slot.answer(match saved {
-            Ok(_) => SaveReply::Saved,
-            Err(error @ Error::Busy(_)) => SaveReply::Failed(errors::of_engine(&error)),
-            Err(Error::DiskFull) => SaveReply::Failed("ERR the RDB file was not written: the disk is full".into()),
-            Err(error) => SaveReply::Failed(format!("ERR the RDB file was not written: {error}")),
-        });
+        let written = match kind {
+            SaveKind::Send { is_marked, contents } => send(shared, is_marked, contents, &slot),
+            SaveKind::Save | SaveKind::Background => save(shared, kind, &slot),
+        };
+        let (ended, reply) = match written {
+            Ok(done) => done,
+            Err(error) => {
+                shared.host.log(3, &format!("the RDB file was not written: {error}"));
+                let text = match error {
+                    Error::Busy(_) => errors::of_engine(&error),
+                    Error::DiskFull => "ERR the RDB file was not written: the disk is full".into(),
+                    _ => format!("ERR the RDB file was not written: {error}"),
+                };
+                (Ended::Failed, SaveReply::Failed(text))
+            }
+        };
+        let has_next = shared.saves.end(ended, shared.clock.wall_ms());
+        slot.answer(reply);
         if !has_next || shared.saves.is_ending.load(Ordering::Acquire) {
             return;
         }
@@ -98,8 +106,43 @@ fn failed(error: io::Error) -> Error {
     }
 }
 
-/// Takes a snapshot and writes it to the data folder. Returns the time of its instant.
-fn save(shared: &Shared, kind: SaveKind, slot: &SaveSlot) -> Result<u64, Error> {
+/// Takes a snapshot and writes it to a file without a name, for a client.
+fn send(
+    shared: &Shared,
+    is_marked: bool,
+    contents: FileContents,
+    slot: &SaveSlot,
+) -> Result<(Ended, SaveReply), Error> {
+    let mut libraries = Arc::default();
+    let snapshot = shared.keyspace.snapshot(|_| libraries = shared.libraries.get())?;
+    let spool = Spool::create(shared.engine.pager().folder())?;
+    let stop = || stop(shared).or_else(|| slot.is_abandoned().then_some(Error::Cancelled));
+    let (mut spool, version) = write_keys(&snapshot, (&libraries, contents), &stop, spool)?;
+    if version != rdb::VERSION_WRITTEN {
+        spool.patch(&rdb::file_head(version))?;
+    }
+    let head = if is_marked {
+        let mut random = [0; 20];
+        os::entropy(&mut random).map_err(Error::Io)?;
+        let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        spool.put(mark.as_bytes())?;
+        format!("$EOF:{mark}\r\n")
+    } else {
+        format!("${}\r\n", spool.len())
+    };
+    spool.end()?;
+    // What the client gets, no crash may take back (DR-4).
+    snapshot.flush()?;
+    Ok((Ended::Sent, SaveReply::Written(head, Box::new(spool))))
+}
+
+/// Returns the error of a file that is given up because the server stops.
+fn stop(shared: &Shared) -> Option<Error> {
+    shared.saves.is_ending.load(Ordering::Relaxed).then_some(Error::ShuttingDown)
+}
+
+/// Takes a snapshot and writes it to the data folder.
+fn save(shared: &Shared, kind: SaveKind, slot: &SaveSlot) -> Result<(Ended, SaveReply), Error> {
     let mut libraries = Arc::default();
     let snapshot = shared.keyspace.snapshot(|_| libraries = shared.libraries.get())?;
     if kind == SaveKind::Background {
@@ -114,7 +157,7 @@ fn save(shared: &Shared, kind: SaveKind, slot: &SaveSlot) -> Result<u64, Error> 
         // It may not be there.
         let _ = std::fs::remove_file(&partial);
     }
-    written.map(|()| snapshot.time_ms())
+    written.map(|()| (Ended::Saved(snapshot.time_ms()), SaveReply::Saved))
 }
 
 fn write_partial(
@@ -125,7 +168,8 @@ fn write_partial(
 ) -> Result<(), Error> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
-    let (out, version) = write_keys(shared, snapshot, libraries, BufWriter::with_capacity(BUFFER_BYTES, file))?;
+    let out = BufWriter::with_capacity(BUFFER_BYTES, file);
+    let (out, version) = write_keys(snapshot, (libraries, FileContents::ALL), &|| stop(shared), out)?;
     let file: File = out.into_inner().map_err(|error| failed(error.into_error()))?;
     if version != rdb::VERSION_WRITTEN {
         file.write_all_at(&rdb::file_head(version), 0).map_err(failed)?;
@@ -135,11 +179,14 @@ fn write_partial(
     file.sync_all().map_err(failed)
 }
 
+/// Asks whether the file is given up, and why.
+type Stop<'s> = &'s dyn Fn() -> Option<Error>;
+
 /// Writes a whole file. Returns the version whose beginning it must get.
 fn write_keys<W: Write>(
-    shared: &Shared,
     snapshot: &KeySnapshot,
-    libraries: &LibrarySet,
+    (libraries, contents): (&LibrarySet, FileContents),
+    stop: Stop<'_>,
     out: W,
 ) -> Result<(W, u16), Error> {
     let mut file = FileWriter::begin(out).map_err(failed)?;
@@ -147,14 +194,14 @@ fn write_keys<W: Write>(
     for (name, value) in [("redis-ver", REDIS_VERSION), ("redis-bits", "64"), ("ctime", &created)] {
         file.fact(name, value).map_err(failed)?;
     }
-    for library in libraries.by_name.values() {
+    for library in libraries.by_name.values().filter(|_| contents.functions) {
         file.function(&library.code).map_err(failed)?;
     }
     let mut version = rdb::VERSION_WRITTEN;
     let mut txn = snapshot.read();
     for db in 0..DATABASES {
         let (keys, expires) = snapshot.key_counts(db);
-        if keys == 0 {
+        if keys == 0 || !contents.keys {
             continue;
         }
         file.database(db, keys, expires).map_err(failed)?;
@@ -163,7 +210,7 @@ fn write_keys<W: Write>(
             let mut keys = Vec::with_capacity(KEYS_TOGETHER);
             cursor = txn.scan(db, cursor, KEYS_TOGETHER, |key, _| keys.push(key.to_vec()))?;
             for key in &keys {
-                version = version.max(write_key(shared, &mut txn, (db, key), &mut file)?);
+                version = version.max(write_key(&mut txn, (db, key), stop, &mut file)?);
             }
             if cursor == 0 {
                 break;
@@ -175,20 +222,18 @@ fn write_keys<W: Write>(
 
 /// Writes one key. Returns the version that its value needs.
 fn write_key<W: Write>(
-    shared: &Shared,
     txn: &mut KeyTransaction<'_>,
     (db, key): (u8, &[u8]),
+    stop: Stop<'_>,
     file: &mut FileWriter<W>,
 ) -> Result<u16, Error> {
     let Some(entry) = txn.peek(db, key)? else { return Ok(rdb::VERSION_WRITTEN) };
     if let Some(time_ms) = entry.expire_at_ms {
         file.expires_at(time_ms).map_err(failed)?;
     }
-    let mut sink = |bytes: &[u8]| {
-        if shared.saves.is_ending.load(Ordering::Relaxed) {
-            return Err(Error::ShuttingDown);
-        }
-        file.put(bytes).map_err(failed)
+    let mut sink = |bytes: &[u8]| match stop() {
+        Some(error) => Err(error),
+        None => file.put(bytes).map_err(failed),
     };
     let mut out = Payload::streamed(key, &mut sink);
     match write_value(txn, (db, key), &entry, &mut out)? {

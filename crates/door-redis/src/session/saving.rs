@@ -10,7 +10,16 @@ use crate::saves::{SaveReply, SaveSlot, Saving};
 impl Session {
     /// Makes the session wait for a reply when its command has returned.
     pub(crate) fn wait_for_save(&mut self, slot: SaveSlot, command: &'static Command) {
-        self.saving = Some(Saving { slot, is_muted: self.replies != Replies::On, command: command.index() });
+        let is_muted = self.replies != Replies::On;
+        self.saving = Some(Saving { slot, is_muted, command: command.index(), head: None, size: 0 });
+    }
+
+    /// Makes the session wait for a file, which it sends behind `head`.
+    pub(crate) fn wait_for_file(&mut self, slot: SaveSlot, command: &'static Command, head: String) {
+        self.wait_for_save(slot, command);
+        if let Some(saving) = &mut self.saving {
+            saving.head = Some(head);
+        }
     }
 
     /// Parks the session that waits.
@@ -21,26 +30,33 @@ impl Session {
 
     /// Continues a session if its wait has ended. Returns false if it still waits.
     pub(super) fn wake_saving(&mut self, io: &mut Io<'_>) -> bool {
-        let Some(saving) = &self.saving else { return true };
+        let Some(saving) = &mut self.saving else { return true };
         let Some(ended) = saving.slot.take() else {
             io.park_for_peer();
             return false;
         };
-        let out = io.out();
-        let mark = out.len();
-        let mut reply = Reply { out, resp3: self.resp3 };
+        let mark = io.out().len();
+        let mut reply = Reply { out: io.out(), resp3: self.resp3 };
         match ended {
             SaveReply::Saved => reply.ok(),
             SaveReply::Started => reply.simple("Background saving started"),
+            SaveReply::Written(head, mut spool) => {
+                let before = saving.head.take().unwrap_or_default();
+                reply.out.extend_from_slice(before.as_bytes());
+                reply.out.extend_from_slice(head.as_bytes());
+                spool.size = saving.size;
+                (self.spool, self.closing) = (Some(*spool), true);
+            }
             SaveReply::Failed(text) => {
                 reply.error(&text);
                 let stats = &self.shared.stats;
                 stats.commands[saving.command].failed.add(1);
                 stats.count_error(&reply.out[mark..]);
+                io.consume(saving.size);
             }
         }
         if saving.is_muted {
-            reply.out.truncate(mark);
+            io.out().truncate(mark);
         }
         self.saving = None;
         self.client.state.lock().parked = false;

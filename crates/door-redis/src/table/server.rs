@@ -1,6 +1,8 @@
 //! Rows of the group server.
 
-use crate::command::flag::{ADMIN, FAST, LOADING, NO_ASYNC_LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE};
+use crate::command::flag::{
+    ADMIN, ALLOW_BUSY, FAST, LOADING, NO_ASYNC_LOADING, NO_MULTI, NOSCRIPT, READONLY, STALE, WRITE,
+};
 use crate::command::keys::at;
 use crate::command::{Command, KeyScope, category, row};
 
@@ -95,6 +97,8 @@ pub const ROWS: &[Command] = &[
     ]),
     row("memory|usage", -3, READONLY, 0).keys(&[at(2, "RO")]),
     row("monitor", 1, ADMIN | NOSCRIPT | LOADING | STALE, 0),
+    row("psync", -3, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0),
+    row("replconf", -1, ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY, 0),
     row("role", 1, NOSCRIPT | LOADING | STALE | FAST, category::ADMIN | category::DANGEROUS),
     row("save", 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0),
     row("slowlog", -2, 0, 0),
@@ -108,5 +112,6 @@ pub const ROWS: &[Command] = &[
     row("slowlog|reset", 2, ADMIN | LOADING | STALE, 0)
         .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]),
     row("swapdb", 3, WRITE | FAST, category::KEYSPACE | category::DANGEROUS).scope(KeyScope::Everything),
+    row("sync", 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0),
     row("time", 1, LOADING | STALE | FAST, 0).tips(&["nondeterministic_output"]),
 ];
