@@ -174,11 +174,15 @@ impl Binder<'_> {
             filter,
             over: _,
             sql_syntax: _,
+            json: _,
         } = node;
         let sets = self.sets_bound();
         let mut operands = Vec::with_capacity(nodes.len());
-        for Argument { name: _, value } in nodes {
-            operands.push(self.expr(value)?);
+        for (nth, Argument { name: _, value }) in nodes.iter().enumerate() {
+            operands.push(match node.json {
+                Some(_) if nth + 1 == nodes.len() => self.json_value(value, None)?,
+                _ => self.expr(value)?,
+            });
         }
         if operands.is_empty() && !star {
             let text = format!("{}(*) must be used to call a parameterless aggregate function", node.name.dotted());

@@ -35,6 +35,14 @@ impl Binder<'_> {
         if node.arguments.len() > ARGUMENTS_MAX {
             return self.fail(state::TOO_MANY_ARGUMENTS, too_many_arguments(), at);
         }
+        if let Some(clauses) = &node.json {
+            return self.json_aggregate(node, clauses, at);
+        }
+        self.function_or_aggregate(node, at)
+    }
+
+    /// Binds the call without the conversion of what an SQL/JSON aggregate returns.
+    pub(super) fn function_or_aggregate(&mut self, node: &FuncCall, at: u32) -> Result<Operand> {
         if node.within_group {
             return self.aggregate(node, at);
         }
@@ -66,6 +74,7 @@ impl Binder<'_> {
             filter,
             over: _,
             sql_syntax: _,
+            json: _,
         } = node;
         let bare = name.last();
         if *star && functions_named(bare).iter().all(|row| !row.arguments.is_empty()) {
@@ -123,7 +132,7 @@ impl Binder<'_> {
         self.call_of_name(&name, operands, at)
     }
 
-    fn call_of_name(&mut self, name: &AnyName, operands: Vec<Operand>, at: u32) -> Result<Operand> {
+    pub(super) fn call_of_name(&mut self, name: &AnyName, operands: Vec<Operand>, at: u32) -> Result<Operand> {
         let types = self.input_types(&operands)?;
         let found = function(name.last(), &types);
         let is_exact = matches!(&found, Resolution::One((_, parameters)) if *parameters == types);
@@ -312,7 +321,11 @@ impl Binder<'_> {
     /// Resolves the function of a call that is an aggregate or a window function.
     pub fn signature_of(&mut self, node: &FuncCall, operands: &[Operand], at: u32) -> Result<Signature> {
         let types = self.input_types(operands)?;
-        match function(node.name.last(), &types) {
+        let name = match &node.json {
+            Some(clauses) => self.json_aggregate_named(clauses, &types)?,
+            None => node.name.last(),
+        };
+        match function(name, &types) {
             Resolution::One(signature) if self.is_system(&node.name) => Ok(signature),
             Resolution::Many => {
                 let text = format!("function {}({}) is not unique", node.name.dotted(), shown_list(&types));

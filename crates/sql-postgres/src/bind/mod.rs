@@ -38,6 +38,10 @@ pub(crate) mod rights;
 mod rules;
 mod scope;
 mod search_cycle;
+mod sql_json;
+
+pub use sql_json::array_of_rows;
+
 mod select;
 mod sequence_row;
 mod special;

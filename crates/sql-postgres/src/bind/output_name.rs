@@ -1,6 +1,8 @@
 //! Names of result columns: those of PostgreSQL's `FigureColname`.
 
-use syntax::postgres::tree::{self, ExprKind, Indirection, ResTarget, SelectBody, SelectStmt, SqlValueFunction};
+use syntax::postgres::tree::{
+    self, ExprKind, Indirection, JsonContent, ResTarget, SelectBody, SelectStmt, SqlValueFunction,
+};
 
 /// The name of a column that has none.
 pub const UNNAMED: &str = "?column?";
@@ -30,7 +32,15 @@ fn figured(expr: &tree::Expr) -> Option<(String, bool)> {
             });
             field.map_or_else(|| figured(operand), good)
         }
-        ExprKind::Function(call) => good(call.name.last()),
+        ExprKind::Function(call) => match (&call.json, &call.arguments[..]) {
+            (Some(_), [_, _]) => good("json_objectagg"),
+            (Some(_), _) => good("json_arrayagg"),
+            (None, _) => good(call.name.last()),
+        },
+        ExprKind::JsonConstructor(node) => match node.content {
+            JsonContent::Object(_) => good("json_object"),
+            JsonContent::Array(_) | JsonContent::Query(..) => good("json_array"),
+        },
         ExprKind::NullIf { left: _, right: _ } => good("nullif"),
         ExprKind::Cast { operand, to, at: _ } => match figured(operand) {
             Some((name, true)) => Some((name, true)),

@@ -1,6 +1,6 @@
 //! Walks over expressions of the syntax tree, without the subqueries within.
 
-use syntax::postgres::tree::{self, ExprKind, FuncCall, Over, WindowDef};
+use syntax::postgres::tree::{self, ExprKind, FuncCall, JsonContent, Over, WindowDef};
 
 use crate::bind::resolve::functions_named;
 use crate::functions::Body;
@@ -22,6 +22,9 @@ pub fn has_aggregate(expr: &tree::Expr) -> bool {
 /// Returns whether the expression contains a subquery.
 pub fn has_subquery(expr: &tree::Expr) -> bool {
     any(expr, &|expr| {
+        if let ExprKind::JsonConstructor(node) = &expr.kind {
+            return matches!(node.content, JsonContent::Query(..));
+        }
         matches!(
             expr.kind,
             ExprKind::Subquery(_)
@@ -71,6 +74,13 @@ fn children(expr: &tree::Expr) -> Vec<&tree::Expr> {
             let arms = node.arms.iter().flat_map(|arm| [&arm.condition, &arm.result]);
             node.operand.iter().chain(arms).chain(&node.otherwise).collect()
         }
+        ExprKind::JsonValue { operand, format: _ } => vec![operand],
+        ExprKind::JsonConstructor(node) => match &node.content {
+            JsonContent::Object(members) => members.iter().flat_map(|(key, value)| [key, value]).collect(),
+            JsonContent::Array(items) => items.iter().collect(),
+            JsonContent::Query(..) => Vec::new(),
+        },
+        ExprKind::JsonTest(node) => vec![&node.operand],
         ExprKind::Function(call) => of_call(call),
     }
 }

@@ -147,6 +147,9 @@ impl<'b, 's> Analyser<'b, 's> {
             }
             ExprKind::ArrayQuery(query) => self.sublink(SublinkKind::Array, None, query)?,
             ExprKind::Function(call) => self.function(call)?,
+            ExprKind::JsonValue { operand, format } => self.json_value(operand, format)?,
+            ExprKind::JsonConstructor(node) => self.json_constructor(node)?,
+            ExprKind::JsonTest(node) => self.json_test(node)?,
             ExprKind::Coalesce(items) => {
                 let (items, ty) = self.in_common(items)?;
                 SqlNode::Coalesce(items, ty)
@@ -415,7 +418,7 @@ impl<'b, 's> Analyser<'b, 's> {
         Ok(SqlNode::Sublink(Box::new(Sublink { kind, test: Some((operands, name.to_owned())), query })))
     }
 
-    fn sublink(
+    pub fn sublink(
         &mut self,
         kind: SublinkKind,
         test: Option<(Vec<SqlNode>, String)>,

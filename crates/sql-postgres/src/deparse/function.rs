@@ -81,12 +81,23 @@ impl Analyser<'_, '_> {
 
     fn aggregate(&mut self, call: &FuncCall, arguments: Vec<SqlNode>) -> Result<SqlNode> {
         let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
-        let name = call.name.last();
+        let name = match &call.json {
+            Some(clauses) => self.binder.json_aggregate_named(clauses, &types)?,
+            None => call.name.last(),
+        };
         let Resolution::One((row, parameters)) = resolve::function(name, &types) else {
             return Err(unsupported(format!("the function {name} of a definition")));
         };
         let arguments = self.arguments(&parameters, arguments)?;
-        let ty = (result(row, &parameters, &arguments), -1);
+        let mut ty = (result(row, &parameters, &arguments), -1);
+        let json = match &call.json {
+            None => None,
+            Some(clauses) => {
+                let (text, returned) = self.json_clauses(clauses, arguments.len() == 2, ty)?;
+                ty = returned;
+                Some(text)
+            }
+        };
         let filter = call.filter.as_ref().map(|filter| self.condition(filter)).transpose()?;
         let order_by = self.sorts(&call.order_by, None)?;
         let aggregate = Aggregate {
@@ -97,6 +108,7 @@ impl Analyser<'_, '_> {
             order_by,
             filter,
             ty,
+            json,
         };
         Ok(match &call.over {
             None => SqlNode::Aggregate(Box::new(aggregate)),

@@ -11,6 +11,7 @@ mod analyse;
 mod coerce;
 mod from;
 mod function;
+mod json;
 mod node;
 mod print;
 mod query_block;

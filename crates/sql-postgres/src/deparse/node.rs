@@ -92,6 +92,23 @@ pub enum SqlNode {
         collation: String,
     },
     Row(Vec<SqlNode>),
+    /// An argument with FORMAT JSON.
+    JsonValue {
+        operand: Box<SqlNode>,
+        format: &'static str,
+    },
+    /// JSON_OBJECT, with keys and values by turns, or JSON_ARRAY.
+    JsonConstructor {
+        is_object: bool,
+        items: Vec<SqlNode>,
+        clauses: String,
+        ty: Ty,
+    },
+    /// IS JSON with the words behind it.
+    JsonTest {
+        operand: Box<SqlNode>,
+        words: String,
+    },
     Aggregate(Box<Aggregate>),
     Window(Box<WindowCall>),
     Sublink(Box<Sublink>),
@@ -106,6 +123,8 @@ pub struct Aggregate {
     pub order_by: Vec<SortItem>,
     pub filter: Option<SqlNode>,
     pub ty: Ty,
+    /// The clauses of JSON_OBJECTAGG and JSON_ARRAYAGG.
+    pub json: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -299,7 +318,9 @@ impl SqlNode {
             | SqlNode::Case { ty, .. }
             | SqlNode::Coalesce(_, ty)
             | SqlNode::Extreme { ty, .. }
+            | SqlNode::JsonConstructor { ty, .. }
             | SqlNode::SqlValue { ty, .. } => *ty,
+            SqlNode::JsonValue { .. } => (oid::JSON, -1),
             SqlNode::Operator { ty, .. } => (*ty, -1),
             SqlNode::Array { ty, .. } => (*ty, -1),
             SqlNode::NullIf(left, _) => left.ty(),
@@ -318,6 +339,7 @@ impl SqlNode {
             | SqlNode::Not(_)
             | SqlNode::NullTest { .. }
             | SqlNode::BooleanTest { .. }
+            | SqlNode::JsonTest { .. }
             | SqlNode::Quantified { .. } => (oid::BOOL, -1),
         }
     }
@@ -339,8 +361,11 @@ impl SqlNode {
             | SqlNode::Coalesce(nodes, _)
             | SqlNode::Extreme { items: nodes, .. }
             | SqlNode::Array { items: nodes, .. }
+            | SqlNode::JsonConstructor { items: nodes, .. }
             | SqlNode::Row(nodes) => any(nodes),
             SqlNode::Cast { operand, .. }
+            | SqlNode::JsonValue { operand, .. }
+            | SqlNode::JsonTest { operand, .. }
             | SqlNode::Not(operand)
             | SqlNode::NullTest { operand, .. }
             | SqlNode::BooleanTest { operand, .. }

@@ -176,11 +176,14 @@ impl Walk {
             | SqlNode::Coalesce(nodes, _)
             | SqlNode::Extreme { items: nodes, .. }
             | SqlNode::Array { items: nodes, .. }
+            | SqlNode::JsonConstructor { items: nodes, .. }
             | SqlNode::Row(nodes) => nodes.iter().for_each(|node| self.node(node, level)),
             SqlNode::Cast { operand, .. }
             | SqlNode::Not(operand)
             | SqlNode::NullTest { operand, .. }
             | SqlNode::BooleanTest { operand, .. }
+            | SqlNode::JsonValue { operand, .. }
+            | SqlNode::JsonTest { operand, .. }
             | SqlNode::Collate { operand, .. } => self.node(operand, level),
             SqlNode::Distinct(left, right) | SqlNode::NullIf(left, right) => {
                 self.node(left, level);

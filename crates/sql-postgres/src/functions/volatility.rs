@@ -65,6 +65,9 @@ fn is_immutable_call(call: &Call) -> bool {
             let source = call.arguments.first().map_or(oid::TEXT, |argument| oid_of(&argument.ty()));
             shows_immutably(source) && FORMS.get(&oid_of(&call.ty)).is_some_and(|(input, _)| *input)
         }
+        "json_object constructor" | "json_array constructor" => {
+            call.arguments.iter().all(|argument| shows_immutably(oid_of(&argument.ty())))
+        }
         "current_date" | "current_time" | "current_timestamp" | "localtime" | "localtimestamp" => false,
         // Dates and timestamps among instants, by the zone of the session.
         "timestamptz" => function.folding != Folding::None,

@@ -119,6 +119,17 @@ fn searches_and_cycles_of_recursive_queries_answer_as_on_the_real_server() {
 }
 
 #[test]
+fn constructors_and_tests_of_sql_json_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/sql_json.txt"));
+}
+
+/// Statements drawn at random.
+#[test]
+fn random_statements_of_sql_json_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/sql_json_random.txt"));
+}
+
+#[test]
 fn bit_strings_answer_as_the_real_server_does() {
     check(include_str!("../recorded/bits.txt"));
 }

@@ -20,7 +20,7 @@ def answer(conn, statement):
         of = lambda nth: f"{result.fname(nth).decode()}:{result.ftype(nth)}:{result.fmod(nth)}"
         shown = lambda value: "<NULL>" if value is None else value.decode()
         rows = ["|".join(shown(result.get_value(row, nth)) for nth in range(result.nfields)) for row in range(result.ntuples)]
-        tag = [result.command_status.decode()] if not statement.lower().lstrip("(").startswith(("select", "with", "values", "table", "show", "explain", "fetch")) else []
+        tag = [result.command_status.decode()] if not statement.lower().lstrip("(").startswith(("select", "with", "values", "table", "show", "execute", "explain", "fetch")) else []
         return [f"# {' '.join(of(nth) for nth in range(result.nfields))}", *rows, *tag]
     if result.status == pq.ExecStatus.COMMAND_OK:
         return [result.command_status.decode()]

@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// func_arg_expr
-    fn argument(&mut self) -> Result<Argument> {
+    pub(super) fn argument(&mut self) -> Result<Argument> {
         let is_name = self.kind() == Kind::Quoted || self.kind() == Kind::Word && self.kw().is_function_name();
         let is_named = is_name && matches!(self.peek(1).kind, Kind::ColonEquals | Kind::EqualsGreater);
         let name = if is_named {
@@ -320,25 +320,24 @@ impl Parser<'_> {
             | Kw::XMLPI
             | Kw::XMLROOT
             | Kw::XMLSERIALIZE
-            | Kw::XMLTABLE
-            | Kw::JSON_ARRAY
-            | Kw::JSON_ARRAYAGG
-            | Kw::JSON_OBJECTAGG => return Err(self.unsupported(kw.text())),
-            Kw::EXTRACT
-            | Kw::JSON_OBJECT
-            | Kw::OVERLAY
-            | Kw::POSITION
-            | Kw::SUBSTRING
-            | Kw::TRIM
-            | Kw::TREAT
-            | Kw::NORMALIZE => {}
+            | Kw::XMLTABLE => return Err(self.unsupported(kw.text())),
+            Kw::JSON_ARRAY | Kw::JSON_ARRAYAGG | Kw::JSON_OBJECT | Kw::JSON_OBJECTAGG => {
+                self.take();
+                self.expect(Kind::Open)?;
+                let call = match kw {
+                    Kw::JSON_OBJECT => self.json_object(at)?,
+                    Kw::JSON_ARRAY => self.json_array(at)?,
+                    _ => self.json_aggregate(kw == Kw::JSON_OBJECTAGG, at)?,
+                };
+                return Ok(Some(call));
+            }
+            Kw::EXTRACT | Kw::OVERLAY | Kw::POSITION | Kw::SUBSTRING | Kw::TRIM | Kw::TREAT | Kw::NORMALIZE => {}
             _ => return Ok(None),
         }
         self.take();
         self.expect(Kind::Open)?;
         let call = match kw {
             Kw::EXTRACT => self.extract(at)?,
-            Kw::JSON_OBJECT => self.json_object(at)?,
             Kw::OVERLAY => self.overlay(at)?,
             Kw::POSITION => {
                 let needle = self.b_expr()?;
@@ -391,7 +390,7 @@ impl Parser<'_> {
     }
 
     /// A call in the general notation of OVERLAY and SUBSTRING, of which the first argument may have been read.
-    fn general(&mut self, name: &str, first: Option<Argument>, at: Location) -> Result<FuncCall> {
+    pub(super) fn general(&mut self, name: &str, first: Option<Argument>, at: Location) -> Result<FuncCall> {
         let mut call = self.call_of(name, Vec::new(), at, false);
         let Some(first) = first else { return Ok(call) };
         call.arguments.push(first);
@@ -412,18 +411,6 @@ impl Parser<'_> {
         let argument = self.argument()?;
         self.substring_depth = outer;
         Ok(Some(argument))
-    }
-
-    /// The function of arrays. The constructor of that name has another notation.
-    fn json_object(&mut self, at: Location) -> Result<FuncCall> {
-        if self.kind() == Kind::Close || self.kw() == Kw::RETURNING {
-            return Err(self.unsupported("JSON_OBJECT"));
-        }
-        let first = self.argument()?;
-        if !matches!(self.kind(), Kind::Comma | Kind::Close) {
-            return Err(self.unsupported("JSON_OBJECT"));
-        }
-        self.general("json_object", Some(first), at)
     }
 
     fn overlay(&mut self, at: Location) -> Result<FuncCall> {

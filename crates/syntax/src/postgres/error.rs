@@ -41,6 +41,7 @@ const UNPLACED: &[&str] = &[
     "hash partition must be specified",
     "STDIN/STDOUT not allowed",
     "invalid byte sequence",
+    "unrecognized JSON encoding",
 ];
 
 pub type Result<T> = std::result::Result<T, Error>;

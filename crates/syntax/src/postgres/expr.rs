@@ -343,7 +343,7 @@ impl Parser<'_> {
             Kw::TRUE => BooleanTest::True,
             Kw::FALSE => BooleanTest::False,
             Kw::UNKNOWN => BooleanTest::Unknown,
-            Kw::JSON => return Err(self.unsupported("IS JSON")),
+            Kw::JSON => return Ok((self.is_json(left, negated, at)?, 0)),
             Kw::NORMALIZED | Kw::NFC | Kw::NFD | Kw::NFKC | Kw::NFKD => {
                 return Ok((self.is_normalized(left, negated, at)?, 0));
             }

@@ -273,6 +273,7 @@ impl Parser<'_> {
                     | ExprKind::NullIf { .. }
                     | ExprKind::Greatest(_)
                     | ExprKind::Least(_)
+                    | ExprKind::JsonConstructor(_)
             );
             return if is_call { Ok(call) } else { Err(self.error()) };
         }

@@ -9,6 +9,7 @@ mod define;
 pub mod error;
 mod expr;
 mod from;
+mod json;
 pub mod keyword;
 pub mod lexer;
 pub mod literal;

@@ -64,7 +64,7 @@ impl Parser<'_> {
     }
 
     /// Returns the content of parentheses as an operand.
-    fn expr_of(&mut self, brackets: Brackets) -> Result<Expr> {
+    pub(super) fn expr_of(&mut self, brackets: Brackets) -> Result<Expr> {
         match brackets {
             Brackets::Query(query, start) => {
                 let query = self.make(ExprKind::Subquery(query), start);

@@ -107,6 +107,22 @@ impl Printer {
                 self.out.push_str(&format!(" {test}"));
                 self.close_parenthesis();
             }
+            SqlNode::JsonValue { operand, format } => {
+                self.node(operand, false);
+                self.out.push_str(format);
+            }
+            SqlNode::JsonConstructor { is_object, items, clauses, ty: _ } => {
+                self.out.push_str(if *is_object { "JSON_OBJECT(" } else { "JSON_ARRAY(" });
+                self.members(items, *is_object);
+                self.out.push_str(clauses);
+                self.out.push(')');
+            }
+            SqlNode::JsonTest { operand, words } => {
+                self.open_parenthesis();
+                self.operand(operand, true, node);
+                self.out.push_str(words);
+                self.close_parenthesis();
+            }
             SqlNode::Case { operand, arms, otherwise, ty: _ } => self.case(operand.as_deref(), arms, otherwise),
             SqlNode::Coalesce(items, _) => {
                 self.out.push_str("COALESCE(");
@@ -296,19 +312,37 @@ impl Printer {
         self.keyword("END", -VAR, 0, 0);
     }
 
+    /// Writes the arguments of an SQL/JSON function: those of an object are keys and values by turns.
+    fn members(&mut self, items: &[SqlNode], is_object: bool) {
+        for (nth, item) in items.iter().enumerate() {
+            self.out.push_str(match nth {
+                0 => "",
+                nth if is_object && nth % 2 == 1 => " : ",
+                _ => ", ",
+            });
+            self.node(item, true);
+        }
+    }
+
     fn aggregate(&mut self, call: &Aggregate) {
-        self.out.push_str(&format!("{}(", text::name(&call.name)));
+        let is_object = call.arguments.len() == 2;
+        match call.json {
+            Some(_) => self.out.push_str(if is_object { "JSON_OBJECTAGG(" } else { "JSON_ARRAYAGG(" }),
+            None => self.out.push_str(&format!("{}(", text::name(&call.name))),
+        }
         if call.distinct {
             self.out.push_str("DISTINCT ");
         }
         match call.star {
             true => self.out.push('*'),
+            false if call.json.is_some() => self.members(&call.arguments, is_object),
             false => self.list(&call.arguments, true),
         }
         if !call.order_by.is_empty() {
             self.out.push_str(" ORDER BY ");
             self.sorts(&call.order_by, false);
         }
+        self.out.push_str(call.json.as_deref().unwrap_or(""));
         self.out.push(')');
         if let Some(filter) = &call.filter {
             self.out.push_str(" FILTER (WHERE ");

@@ -16,15 +16,18 @@ pub fn is_simple(node: &SqlNode, parent: &SqlNode) -> bool {
         | SqlNode::Aggregate(_)
         | SqlNode::Window(_)
         | SqlNode::Call { .. }
+        | SqlNode::JsonConstructor { .. }
         | SqlNode::Case { .. } => true,
         SqlNode::Cast { operand, .. } => is_simple(operand, node),
         SqlNode::Operator { .. } => match parent {
             SqlNode::Operator { .. } => binds_tighter(node, parent),
             parent => separates(parent),
         },
-        SqlNode::Sublink(_) | SqlNode::NullTest { .. } | SqlNode::BooleanTest { .. } | SqlNode::Distinct(..) => {
-            separates(parent)
-        }
+        SqlNode::Sublink(_)
+        | SqlNode::NullTest { .. }
+        | SqlNode::BooleanTest { .. }
+        | SqlNode::JsonTest { .. }
+        | SqlNode::Distinct(..) => separates(parent),
         SqlNode::And(_) | SqlNode::Not(_) => match parent {
             SqlNode::And(_) | SqlNode::Or(_) => true,
             SqlNode::Not(_) => false,
@@ -35,7 +38,7 @@ pub fn is_simple(node: &SqlNode, parent: &SqlNode) -> bool {
             SqlNode::And(_) | SqlNode::Not(_) => false,
             parent => separates(parent),
         },
-        SqlNode::Quantified { .. } | SqlNode::Collate { .. } => false,
+        SqlNode::Quantified { .. } | SqlNode::Collate { .. } | SqlNode::JsonValue { .. } => false,
     }
 }
 
@@ -53,6 +56,7 @@ fn separates(parent: &SqlNode) -> bool {
         | SqlNode::NullIf(..)
         | SqlNode::Aggregate(_)
         | SqlNode::Window(_)
+        | SqlNode::JsonConstructor { .. }
         | SqlNode::Case { .. } => true,
         _ => false,
     }

@@ -74,6 +74,8 @@ struct Row {
 enum RowPart {
     Text(Box<str>),
     Tree(Node),
+    /// Left out, but for the comparison of names.
+    Absent,
 }
 
 #[derive(Clone, Debug)]
@@ -116,12 +118,15 @@ impl Gathered {
         let rows = std::mem::take(&mut self.rows);
         let node = |part: RowPart| match part {
             RowPart::Tree(node) => node,
-            RowPart::Text(_) => Node::Null,
+            RowPart::Text(_) | RowPart::Absent => Node::Null,
         };
         match self.rules.is_object {
-            true => Node::Object(Members::new(
-                rows.into_iter().map(|row| (row.name.unwrap_or_default(), node(row.part))).collect(),
-            )),
+            true => {
+                let members = rows.into_iter().map(|row| (row.name.unwrap_or_default(), node(row.part)));
+                // PostgreSQL leaves out the null of a document too.
+                let is_kept = |node: &Node| !self.rules.is_strict || !matches!(node, Node::Null);
+                Node::Object(Members::new(members.filter(|(_, node)| is_kept(node)).collect()))
+            }
             false => Node::Array(rows.into_iter().map(|row| node(row.part)).collect()),
         }
     }
@@ -153,11 +158,13 @@ impl Accumulator for Gathered {
         let at = usize::from(self.rules.is_object);
         let name = self.name(aggregate, values, ctx)?;
         let (value, ty) = (&values[at], &aggregate.arguments[at]);
-        if self.rules.is_strict && value.is_null() {
+        let is_absent = self.rules.is_strict && value.is_null();
+        if is_absent && !self.rules.is_unique {
             return Ok(());
         }
         let io = &ctx.state().io;
         let (part, size) = match self.rules.is_binary {
+            _ if is_absent => (RowPart::Absent, 0),
             true => {
                 let node = encode::node(value, ty, io)?;
                 let size = node.held_bytes();
@@ -195,6 +202,7 @@ impl Accumulator for Gathered {
         }
         if self.rules.is_unique {
             self.check_unique()?;
+            self.rows.retain(|row| !matches!(row.part, RowPart::Absent));
         }
         Ok(match self.rules.is_binary {
             true => Value::Json(self.tree().into()),

@@ -6,6 +6,7 @@ mod access;
 mod aggregate;
 mod cast;
 mod change;
+pub mod constructor;
 mod contain;
 mod edit;
 mod extract;

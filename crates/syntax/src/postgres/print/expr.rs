@@ -59,6 +59,9 @@ impl Display for Expr {
             ExprKind::SqlValue(function) => function.fmt(f),
             ExprKind::Exists(query) => write!(f, "EXISTS ({query})"),
             ExprKind::Subquery(query) => write!(f, "({query})"),
+            ExprKind::JsonValue { operand, format } => write!(f, "{operand}{format}"),
+            ExprKind::JsonConstructor(json) => json.fmt(f),
+            ExprKind::JsonTest(test) => test.fmt(f),
             ExprKind::Default => f.write_str("DEFAULT"),
             ExprKind::CurrentOf(cursor) => write!(f, "CURRENT OF {cursor}"),
         }
@@ -241,8 +244,23 @@ impl Display for Argument {
 
 impl Display for FuncCall {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        let FuncCall { name, arguments, variadic, star, distinct, order_by, within_group, filter, over, sql_syntax } =
-            self;
+        let FuncCall {
+            name,
+            arguments,
+            variadic,
+            star,
+            distinct,
+            order_by,
+            within_group,
+            filter,
+            over,
+            sql_syntax,
+            json,
+        } = self;
+        if let Some(clauses) = json {
+            super::json::aggregate(f, arguments, order_by, clauses)?;
+            return behind_call(f, filter.as_ref(), over.as_ref());
+        }
         if *sql_syntax && sql_notation(f, name.last(), arguments)? {
             return Ok(());
         }
@@ -258,12 +276,16 @@ impl Display for FuncCall {
             Clauses(" ORDER BY ", order_by).fmt(f)?;
         }
         f.write_str(")")?;
-        filter.iter().try_for_each(|filter| write!(f, " FILTER (WHERE {filter})"))?;
-        match over {
-            Some(Over::Named(name)) => write!(f, " OVER {name}"),
-            Some(Over::Window(window)) => write!(f, " OVER {window}"),
-            None => Ok(()),
-        }
+        behind_call(f, filter.as_ref(), over.as_ref())
+    }
+}
+
+fn behind_call(f: &mut Formatter, filter: Option<&Expr>, over: Option<&Over>) -> fmt::Result {
+    filter.iter().try_for_each(|filter| write!(f, " FILTER (WHERE {filter})"))?;
+    match over {
+        Some(Over::Named(name)) => write!(f, " OVER {name}"),
+        Some(Over::Window(window)) => write!(f, " OVER {window}"),
+        None => Ok(()),
     }
 }
 

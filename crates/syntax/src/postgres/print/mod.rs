@@ -10,6 +10,7 @@ use super::tree::{Alias, AnyName, Ident, RangeVar};
 
 mod change;
 mod expr;
+mod json;
 mod query;
 mod types;
 

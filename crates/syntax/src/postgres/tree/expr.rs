@@ -108,6 +108,15 @@ pub enum ExprKind {
     SqlValue(SqlValueFunction),
     Exists(Box<SelectStmt>),
     Subquery(Box<SelectStmt>),
+    /// An argument of an SQL/JSON function with FORMAT JSON.
+    JsonValue {
+        operand: Box<Expr>,
+        format: JsonFormat,
+    },
+    /// JSON_OBJECT and JSON_ARRAY.
+    JsonConstructor(Box<JsonConstructor>),
+    /// `operand IS [NOT] JSON ...`
+    JsonTest(Box<JsonTest>),
     /// DEFAULT in the place of a value; the binder allows it in VALUES of INSERT and in assignments.
     Default,
     /// `CURRENT OF cursor` as the condition of UPDATE or DELETE.
@@ -273,6 +282,92 @@ pub struct FuncCall {
     pub over: Option<Over>,
     /// Written in a notation of SQL's own: EXTRACT, OVERLAY, POSITION, SUBSTRING, TRIM, NORMALIZE, IS NORMALIZED, AT TIME ZONE, OVERLAPS, COLLATION FOR.
     pub sql_syntax: bool,
+    /// JSON_OBJECTAGG or JSON_ARRAYAGG: the name is that of the plainest function of its kind.
+    pub json: Option<Box<JsonClauses>>,
+}
+
+/// FORMAT JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonFormat {
+    pub encoding: Option<JsonEncoding>,
+    pub at: Location,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonEncoding {
+    Utf8,
+    Utf16,
+    Utf32,
+}
+
+impl JsonEncoding {
+    pub fn name(self) -> &'static str {
+        match self {
+            JsonEncoding::Utf8 => "UTF8",
+            JsonEncoding::Utf16 => "UTF16",
+            JsonEncoding::Utf32 => "UTF32",
+        }
+    }
+}
+
+/// The clauses of an SQL/JSON constructor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonClauses {
+    /// ABSENT ON NULL: the default of arrays, not of objects.
+    pub absent_on_null: bool,
+    /// WITH UNIQUE KEYS.
+    pub unique: bool,
+    pub returning: Option<JsonReturning>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonReturning {
+    pub ty: TypeName,
+    pub format: Option<JsonFormat>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonConstructor {
+    pub content: JsonContent,
+    pub clauses: JsonClauses,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonContent {
+    /// Keys and values.
+    Object(Vec<(Expr, Expr)>),
+    Array(Vec<Expr>),
+    /// `JSON_ARRAY(query)`
+    Query(Box<SelectStmt>, Option<JsonFormat>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonTest {
+    pub operand: Expr,
+    pub kind: JsonKind,
+    pub unique: bool,
+    pub negated: bool,
+    pub at: Location,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    Any,
+    Scalar,
+    Array,
+    Object,
+}
+
+impl JsonKind {
+    /// Returns the word behind JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            JsonKind::Any => "",
+            JsonKind::Scalar => " SCALAR",
+            JsonKind::Array => " ARRAY",
+            JsonKind::Object => " OBJECT",
+        }
+    }
 }
 
 impl FuncCall {
@@ -289,6 +384,7 @@ impl FuncCall {
             filter: None,
             over: None,
             sql_syntax: false,
+            json: None,
         }
     }
 }
