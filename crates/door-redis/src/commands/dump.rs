@@ -162,7 +162,9 @@ fn list_nodes(
             return Ok(Dumped::TooLong);
         }
         match long {
-            Some(of) => drop(f(txn, ListNode::Plain(of))?),
+            Some(of) => {
+                f(txn, ListNode::Plain(of))?;
+            }
             None => pack.push(item),
         }
     }
