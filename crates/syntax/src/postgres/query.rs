@@ -360,22 +360,17 @@ impl Parser<'_> {
         self.expect(Kind::Open)?;
         let statement = self.level(Parser::preparable)?;
         self.expect(Kind::Close)?;
-        let (search, cycle) = self.search_and_cycle()?;
+        let (search, cycle) = (self.search_clause()?, self.cycle_clause()?);
         Ok(CommonTableExpr { name, columns, materialized, statement, search, cycle })
     }
 
-    /// Outside of the recursion, whose frames are to stay small.
-    #[inline(never)]
-    fn search_and_cycle(&mut self) -> Result<(Option<Box<SearchClause>>, Option<Box<CycleClause>>)> {
-        let search = if self.kw() == Kw::SEARCH { Some(Box::new(self.search_clause()?)) } else { None };
-        let cycle = if self.kw() == Kw::CYCLE { Some(Box::new(self.cycle_clause()?)) } else { None };
-        Ok((search, cycle))
-    }
-
     /// opt_search_clause
-    fn search_clause(&mut self) -> Result<SearchClause> {
+    #[inline(never)]
+    fn search_clause(&mut self) -> Result<Option<Box<SearchClause>>> {
         let at = self.here();
-        self.expect_word(Kw::SEARCH)?;
+        if !self.word(Kw::SEARCH) {
+            return Ok(None);
+        }
         let breadth_first = match self.any(&[Kw::DEPTH, Kw::BREADTH]) {
             Some(kw) => kw == Kw::BREADTH,
             None => return Err(self.error()),
@@ -385,13 +380,16 @@ impl Parser<'_> {
         self.expect_word(Kw::SET)?;
         let sequence = self.column_name()?;
         self.grow()?;
-        Ok(SearchClause { breadth_first, columns, sequence, at })
+        Ok(Some(Box::new(SearchClause { breadth_first, columns, sequence, at })))
     }
 
     /// opt_cycle_clause
-    fn cycle_clause(&mut self) -> Result<CycleClause> {
+    #[inline(never)]
+    fn cycle_clause(&mut self) -> Result<Option<Box<CycleClause>>> {
         let at = self.here();
-        self.expect_word(Kw::CYCLE)?;
+        if !self.word(Kw::CYCLE) {
+            return Ok(None);
+        }
         let columns = self.list(Parser::column_name)?;
         self.expect_word(Kw::SET)?;
         let mark = self.column_name()?;
@@ -406,7 +404,7 @@ impl Parser<'_> {
         self.expect_word(Kw::USING)?;
         let path = self.column_name()?;
         self.grow()?;
-        Ok(CycleClause { columns, mark, value, otherwise, path, at })
+        Ok(Some(Box::new(CycleClause { columns, mark, value, otherwise, path, at })))
     }
 
     /// AexprConst

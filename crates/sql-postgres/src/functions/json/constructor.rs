@@ -185,7 +185,7 @@ fn is_valid(text: &str, unique: bool) -> Result<bool> {
             Ok(Event::Name(name)) => {
                 if let Some(Some(names)) = open.last_mut() {
                     let Ok(name) = unquoted(name) else { return Ok(false) };
-                    if !names.insert(name.into()) {
+                    if !names.insert(name) {
                         return Ok(false);
                     }
                 }
