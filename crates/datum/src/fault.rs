@@ -130,6 +130,8 @@ pub enum Fault {
     ConcurrentChange,
     /// The rows of a table were written anew, though they are the same, and the transaction's snapshot is older.
     RowsMoved,
+    /// The keys of the keyspace follow another server, so no statement changes them.
+    KeysFollow,
     /// The server is stopping.
     ShuttingDown,
 
@@ -378,6 +380,7 @@ impl fmt::Display for Fault {
             Fault::TooManyComputations => f.write_str("too many long computations"),
             Fault::SerializationFailure { .. } => f.write_str("row changed after the snapshot"),
             Fault::ReadWriteDependency => f.write_str("rows that were read have changed"),
+            Fault::KeysFollow => f.write_str("keys follow another server"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::NameTaken(name) => write!(f, "name {}.{} is taken", name.schema, name.table),
             Fault::ConcurrentChange => f.write_str("definition was changed concurrently"),

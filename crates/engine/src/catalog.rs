@@ -4,6 +4,7 @@
 //!   "databases"                       keyspace of each database (keyspace/databases.rs)
 //!   "account" 0 name 0 part u16 BE    an account, in parts of at most 1200 bytes (accounts.rs)
 //!   "setting" 0 name                  a setting that CONFIG REWRITE keeps
+//!   "follow"                          how far another server has been followed (keyspace/follow.rs)
 //!   "document" 0 kind 0 name 0 part u16 BE   a text of a door, in parts of at most 1200 bytes
 //! ```
 
@@ -134,21 +135,32 @@ impl Documents {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
         let mut txn = RecordTxn::begin(&self.store);
+        Self::write(&self.store, &mut txn, kind, changes)?;
+        Ok(txn.commit()?.0)
+    }
+
+    /// Puts and removes documents in a transaction. The caller keeps others from changing documents of this kind until its end.
+    pub(crate) fn write(
+        store: &Store,
+        txn: &mut RecordTxn<'_>,
+        kind: &str,
+        changes: &[(&str, Option<&[u8]>)],
+    ) -> Result<()> {
         for (name, text) in changes {
             let prefix = Self::prefix(kind, name)?;
-            let old_count = with_prefix(&self.store, &prefix)?.len();
+            let old_count = with_prefix(store, &prefix)?.len();
             let parts: Vec<&[u8]> = text.map_or(Vec::new(), |text| text.chunks(TEXT_MAX).collect());
             if parts.len() > usize::from(u16::MAX) {
                 return Err(Error::TooLarge { what: "document", limit: u64::from(u16::MAX) * TEXT_MAX as u64 });
             }
             for at in 0..parts.len().max(old_count) {
                 let key = [&prefix[..], &(at as u16).to_be_bytes()].concat();
-                txn.change(&self.store.catalog, &key, |_, pages| match parts.get(at) {
+                txn.change(&store.catalog, &key, |_, pages| match parts.get(at) {
                     Some(part) => pages.change.put(&[part]),
                     None => pages.change.delete(),
                 })?;
             }
         }
-        Ok(txn.commit()?.0)
+        Ok(())
     }
 }

@@ -46,6 +46,8 @@ pub enum Error {
     /// Another thread holds a lock stripe for long, in a key transaction that said so (`KeyTransaction::declare_busy`), with the number that it gave. Nothing was
     /// changed.
     Busy(u32),
+    /// The keyspace follows another server, so only what that server sends is written. Nothing was changed.
+    Following,
     /// A growing key transaction needs keys that it could not lock without waiting. It rolls back and runs again with them (EN-79).
     MoreKeys,
     /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
@@ -94,6 +96,7 @@ impl fmt::Display for Error {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }
             Error::Busy(_) => write!(f, "the key is held by a transaction that takes long"),
+            Error::Following => write!(f, "the keys follow another server; writes to them are refused"),
             Error::MoreKeys => write!(f, "the transaction needs more keys"),
             Error::WouldBlock => write!(f, "the transaction would have to wait"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),

@@ -25,6 +25,7 @@ use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, Stripe};
 use crate::keyspace::value::NewBody;
 use crate::keyspace::watch_registry::Touch;
+use crate::keyspace::writer_number::EVERYBODY;
 use crate::keyspace::{expiry, key, record};
 use crate::store::wal::Counted;
 use crate::txn::page_changes::PageChanges;
@@ -248,6 +249,7 @@ impl Keyspace {
         let mut tree_key = TreeKey::new(space, key);
         let stripe = LockStripes::stripe(db, tree_key.suffix());
         let mut held = self.hold_unlocked(db, &tree_key, stripe)?;
+        self.writer.check(EVERYBODY)?;
         if self.databases.space(db) != space {
             space = self.databases.space(db);
             tree_key = TreeKey::new(space, key);

@@ -59,7 +59,8 @@ impl Keyspace {
         let tree_key = TreeKey::from_bytes(&tree_key);
         let mut key_txn = self.lock_one(db, &tree_key, now);
         let mut changed = 1;
-        if self.databases.space(db) == space {
+        // Another server says what expires, since it is followed (EN-89).
+        if self.databases.space(db) == space && !self.writer.is_following() {
             if expire_of(&self.store, named)? != Some(time) {
                 self.remove_expiry(entry)?;
             } else if is_of_fields {

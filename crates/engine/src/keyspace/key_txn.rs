@@ -20,6 +20,7 @@ use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, Stripe, StripeSet, TxnStripes};
 use crate::keyspace::watch_registry::{Name, Touch};
+use crate::keyspace::writer_number::EVERYBODY;
 use crate::store::wal::{Counted, Deltas};
 use crate::txn::record_txn::RecordTxn;
 
@@ -130,7 +131,8 @@ pub(crate) struct Growth {
 
 pub struct KeyTransaction<'k> {
     pub(crate) keyspace: &'k Keyspace,
-    /// The time that decides which keys have expired: the clock at the beginning, or 0 in staged databases, where none has.
+    /// The time that decides which keys have expired: the clock at the beginning, or 0 where none has: in staged databases, and for a writer that follows
+    /// another server.
     pub(crate) now: u64,
     clock_ms: u64,
     pub(crate) mode: Mode,
@@ -161,6 +163,8 @@ pub struct KeyTransaction<'k> {
     is_nested: bool,
     /// Its databases are the staged ones.
     pub(crate) is_staged: bool,
+    /// The number under which it writes (EN-89).
+    pub(crate) writer: u64,
     /// It may take more keys.
     pub(crate) growth: Option<Growth>,
     /// Its stripes are marked as held for long, with this number.
@@ -225,6 +229,7 @@ impl<'k> KeyTransaction<'k> {
             ready: Vec::new(),
             is_nested: false,
             is_staged: false,
+            writer: EVERYBODY,
             growth: None,
             busy_cause: Cell::new(None),
             open: true,
@@ -352,11 +357,10 @@ impl<'k> KeyTransaction<'k> {
     }
 
     pub(crate) fn must_write(&self) -> Result<()> {
-        if self.mode == Mode::Writing {
-            Ok(())
-        } else {
-            Err(Error::Misuse("a change in a transaction that only reads"))
+        if self.mode != Mode::Writing {
+            return Err(Error::Misuse("a change in a transaction that only reads"));
         }
+        if self.is_staged { Ok(()) } else { self.keyspace.writer.check(self.writer) }
     }
 
     /// Reads the key at a place, unless it has expired or is a hash of which all fields have.

@@ -141,7 +141,7 @@ impl KeyTransaction<'_> {
         let actions: &Actions = ticket.actions.downcast_ref().expect("registered by `wait`");
         let Some((key, _)) = ticket.keys.iter().find(|(_, suffix)| *suffix == name.1) else { return Serving::Waits };
         let stripes = std::mem::take(&mut self.stripes);
-        let mut nested = KeyTransaction::nested(self.keyspace, stripes, ticket.also.is_some(), self.now);
+        let mut nested = KeyTransaction::nested(self.keyspace, stripes, ticket.also.is_some(), self.now_ms());
         let asked = (actions.serve)(&mut nested, key, &Claim(ticket));
         let asked = match asked {
             Ok(serving) => nested.decide().map(|()| serving),

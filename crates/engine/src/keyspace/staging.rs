@@ -19,6 +19,7 @@ use crate::keyspace::packed::PackLimits;
 use crate::keyspace::record::Kind;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes;
+use crate::keyspace::writer_number::EVERYBODY;
 use crate::store::wal::Counted;
 
 /// The databases that `Staging::publish` may replace.
@@ -38,16 +39,29 @@ pub struct Staging<'k> {
 impl Keyspace {
     /// Creates staged databases. There is one set of them at a time.
     pub fn stage(&self) -> Result<Staging<'_>> {
+        self.stage_as(EVERYBODY)
+    }
+
+    pub(crate) fn stage_as(&self, writer: u64) -> Result<Staging<'_>> {
+        self.writer.check(writer)?;
         if self.is_staging.swap(true, Ordering::AcqRel) {
             return Err(Error::Invalid("another import is under way".into()));
         }
         let staging = Staging { keyspace: self };
-        self.write::<(), Error>(KeySet::All, false, |txn| txn.stage())?;
+        let stage = |txn: &mut KeyTransaction<'_>| {
+            txn.writer = writer;
+            txn.stage()
+        };
+        self.write::<(), Error>(KeySet::All, false, stage)?;
         Ok(staging)
     }
 }
 
 impl<'k> Staging<'k> {
+    pub(crate) fn keyspace(&self) -> &'k Keyspace {
+        self.keyspace
+    }
+
     /// Runs a writing key transaction over keys of the staged databases, as `Keyspace::write` does. No key has expired in it.
     pub fn write<R, E: From<Error>>(
         &self,

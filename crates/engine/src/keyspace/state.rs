@@ -23,6 +23,7 @@ use crate::keyspace::member_hash::MemberHash;
 use crate::keyspace::stripes::LockStripes;
 use crate::keyspace::waiters::Waiters;
 use crate::keyspace::watch_registry::WatchRegistry;
+use crate::keyspace::writer_number::WriterNumber;
 use crate::keyspace::{counts, stripes};
 use crate::rows::lock_table::LockTable;
 use crate::store::wal::Counted;
@@ -53,6 +54,8 @@ pub struct Keyspace {
     active_expire: AtomicBool,
     /// Staged databases exist (EN-81).
     pub(crate) is_staging: AtomicBool,
+    /// The number of those who may write (EN-89).
+    pub(crate) writer: WriterNumber,
     /// Until this time nothing expires in the background, in ms since 1970.
     expire_paused_until_ms: AtomicU64,
     /// Background work of the engine's other parts, which shares the thread. It is called with a number of records.
@@ -93,6 +96,7 @@ impl Keyspace {
             prng: Mutex::new(Prng::new(seed)),
             active_expire: AtomicBool::new(true),
             is_staging: AtomicBool::new(false),
+            writer: WriterNumber::default(),
             expire_paused_until_ms: AtomicU64::new(0),
             others: OnceLock::new(),
         }
@@ -120,8 +124,9 @@ impl Keyspace {
 
     /// Returns why expired keys are not removed now: turned off (`Some(None)`), or paused for so many milliseconds more.
     pub(crate) fn expire_pause(&self) -> Option<Option<u64>> {
-        // Nothing expires in staged databases, where a key may not be whole yet.
-        if !self.active_expire.load(Ordering::Relaxed) || self.is_staging.load(Ordering::Relaxed) {
+        // Nothing expires in staged databases, where a key may not be whole yet, nor while another server says what does (D32-2).
+        let is_off = self.is_staging.load(Ordering::Relaxed) || self.writer.is_following();
+        if !self.active_expire.load(Ordering::Relaxed) || is_off {
             return Some(None);
         }
         let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());
@@ -153,6 +158,7 @@ impl Keyspace {
         self.databases.load(&self.store)?;
         self.databases.skip_to(next_space, &self.store)?;
         self.member_hash.load(&self.store)?;
+        self.writer.load(&self.store)?;
         for db in 0..DATABASES {
             let counted = counts.get(&self.databases.space(db));
             self.counts.set(db, counted.copied().unwrap_or_default());

@@ -11,6 +11,7 @@ use crate::keyspace::key::VALUE_MAX;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::list::End;
 use crate::keyspace::record::Kind;
+use crate::keyspace::writer_number::EVERYBODY;
 use crate::rows::key_changes::{Collection, ElementChanges, KeyChange, item_number};
 use crate::rows::lock_table::Strength;
 use crate::rows::request::Wait;
@@ -59,6 +60,7 @@ impl Transaction {
 
     /// Does the same with the timeout that `set_lock_wait` has set.
     fn locked_element(&mut self, place: ElementPlace<'_>) -> Result<FoundElement> {
+        self.rows.keyspace()?.writer.check(EVERYBODY)?;
         self.wait_mode.begin_change();
         let wait = self.patience();
         Ok(self.lock_element(place, Strength::Exclusive, wait)?.unwrap_or_default())

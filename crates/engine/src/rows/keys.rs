@@ -12,6 +12,7 @@ use crate::keyspace::key_locks;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Kind;
 use crate::keyspace::state::Keyspace;
+use crate::keyspace::writer_number::EVERYBODY;
 use crate::rows::key_changes::{KeyChange, KeyValue};
 use crate::rows::lock_table::{Acquired, Blocker, Strength};
 use crate::rows::request::Wait;
@@ -140,6 +141,7 @@ impl Transaction {
 
     /// Changes a key. Returns true if it existed.
     fn change_key(&mut self, db: u8, key: &[u8], to: KeyChange) -> Result<bool> {
+        self.rows.keyspace()?.writer.check(EVERYBODY)?;
         self.wait_mode.begin_change();
         let existed = matches!(self.lock_key_patiently(db, key, Strength::Exclusive)?, LockedKey::Present(_));
         if existed || !matches!(to, KeyChange::Deleted) {

@@ -4,6 +4,7 @@ mod support;
 mod collections;
 mod cross_door;
 mod field_times;
+mod follow;
 mod full_disk;
 mod key_events;
 mod key_snapshots;

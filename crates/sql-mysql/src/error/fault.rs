@@ -84,6 +84,7 @@ impl From<Fault> for SqlError {
             Fault::NameTaken(name) if name.table.is_empty() => error::DB_CREATE_EXISTS.with(&[&name.schema]),
             Fault::NameTaken(name) => error::TABLE_EXISTS.with(&[&name.table]),
             Fault::ConcurrentChange | Fault::RowsMoved => error::TABLE_DEF_CHANGED.bare(),
+            Fault::KeysFollow => error::OPTION_PREVENTS_STATEMENT.with(&[&"REPLICAOF"]),
             Fault::ShuttingDown => error::SERVER_SHUTDOWN.bare(),
             Fault::MemoryLimit { bytes } => error::OUT_OF_MEMORY.with(&[&bytes]),
             Fault::DiskFull { folder } => error::DISK_FULL.with(&[&folder.as_deref().unwrap_or("beluga")]),

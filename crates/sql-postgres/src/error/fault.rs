@@ -213,6 +213,10 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         )
         .hint("The transaction might succeed if retried."),
         Fault::SnapshotTooOld => PgError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old"),
+        Fault::KeysFollow => PgError::new(
+            state::READ_ONLY_SQL_TRANSACTION,
+            "cannot change keys of the Redis door while they follow another server",
+        ),
         Fault::ShuttingDown => {
             PgError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
         }

@@ -172,6 +172,10 @@ fn every_fault_has_its_error() {
             Fault::SnapshotTooOld,
             "ERROR 1105 (HY000): snapshot too old: the disk has no room for the row versions that it needs; begin again",
         ),
+        (
+            Fault::KeysFollow,
+            "ERROR 1290 (HY000): The MySQL server is running with the REPLICAOF option so it cannot execute this statement",
+        ),
         (Fault::ShuttingDown, "ERROR 1053 (08S01): Server shutdown in progress"),
         (
             Fault::MemoryLimit { bytes: 9 },
@@ -218,6 +222,7 @@ fn an_error_of_the_engine_keeps_its_kind() {
         (Error::LockNotAvailable, Fault::LockNotAvailable { table: None }),
         (Error::Deadlock, Fault::Deadlock),
         (Error::DiskFull, Fault::DiskFull { folder: None }),
+        (Error::Following, Fault::KeysFollow),
         (Error::ShuttingDown, Fault::ShuttingDown),
         (Error::TooLarge { what: "row", limit: 9 }, Fault::RowTooLarge { max: 9 }),
         (Error::ReadWriteDependency, Fault::ReadWriteDependency),
