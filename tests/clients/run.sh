@@ -88,6 +88,7 @@ suite() {
     redis_import) "$python" $here/python/redis_import.py --seed 20261128 ;;
     redis_save) "$python" $here/python/redis_save.py --seed 20261130 ;;
     redis_import_aof) "$python" $here/python/redis_import_aof.py --seed 20261129 ;;
+    redis_replica) "$python" $here/python/redis_replica.py --seed 20261130 --rounds "${ROUNDS:-4}" ;;
     messages) "$python" $here/python/messages.py --seed 20261126 ;;
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
     postgres_logins) "$python" $here/python/postgres_logins.py ;;
@@ -214,7 +215,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save older_folders older_snapshots blocking tracking cluster queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save redis_replica older_folders older_snapshots blocking tracking cluster queue_crash postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -17,6 +17,16 @@ pub struct Call<'c> {
     pub limits: &'c EncodingLimits,
 }
 
+/// Which keys a command may use that it names by patterns, and where it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedKeys {
+    /// The user may read all keys.
+    pub all_allowed: bool,
+    /// The keys may be on any node.
+    pub in_cluster: bool,
+    pub in_script: bool,
+}
+
 /// Looks at a key for a client that waits for it (`engine::KeyWait`), and writes the client's reply if it has something. The call has no arguments.
 pub type Serve = Box<dyn Fn(&mut KeyTransaction<'_>, &[u8], &Claim<'_>, &mut Call<'_>) -> Done<Serving> + Send + Sync>;
 

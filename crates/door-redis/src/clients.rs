@@ -161,6 +161,8 @@ impl Client {
 
 pub const UNBLOCK_TIMEOUT: u32 = 1;
 pub const UNBLOCK_ERROR: u32 = 2;
+/// Another server is followed from now on. The connection ends.
+pub const UNBLOCK_ROLE: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
 pub struct ClientState {

@@ -248,6 +248,8 @@ pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
         "acl|setuser" | "acl|deluser" => true,
         "function|load" | "function|delete" | "function|flush" | "function|restore" => true,
         "config|set" => (2..args.len()).any(|at| is(at, "requirepass")),
+        // It takes all keys, and EXEC has some.
+        "replicaof" | "slaveof" => true,
         _ => false,
     }
 }
@@ -259,6 +261,6 @@ pub fn shown<'a>(args: &[&'a [u8]], at: usize, arg: &&'a [u8]) -> &'a [u8] {
         && (is(0, "auth")
             || is(0, "hello") && (1..at).any(|option| is(option, "auth") && at - option <= 2)
             || is(0, "acl") && is(1, "setuser") && at > 2
-            || is(0, "config") && is(1, "set") && at > 2 && is(at - 1, "requirepass"));
+            || is(0, "config") && is(1, "set") && at > 2 && (is(at - 1, "requirepass") || is(at - 1, "masterauth")));
     if secret { b"(redacted)" } else { arg }
 }

@@ -17,6 +17,9 @@ use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
+use crate::replica::run::run;
+use crate::replica::start;
+use crate::replica::state::Replica;
 use crate::reply::Reply;
 use crate::saves::Saves;
 use crate::scripts::libraries::Libraries;
@@ -89,6 +92,7 @@ impl RedisDoor {
                 libraries: Libraries::default(),
                 runs: Runs::default(),
                 saves: Saves::default(),
+                replica: Replica::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -104,6 +108,7 @@ impl RedisDoor {
         door.shared.pack_limits.set(door.shared.parameters.encoding_limits());
         door.shared.listen_to_keys();
         door.open_libraries();
+        start_links(&door.shared);
         door
     }
 
@@ -132,6 +137,16 @@ impl RedisDoor {
     /// Gives up the RDB file that is being written, because the server stops.
     pub fn end_saves(&self) {
         self.shared.saves.stop();
+    }
+
+    /// Follows the server again that was followed before the restart, if there is one.
+    pub fn resume_following(&self) -> engine::Result<()> {
+        start::resume(&self.shared)
+    }
+
+    /// Ends the link to the server that is followed, because this one stops. The next start continues.
+    pub fn end_following(&self) {
+        start::end(&self.shared);
     }
 
     pub fn stats(&self) -> &Stats {
@@ -206,6 +221,16 @@ impl Door for RedisDoor {
     fn refuse(&self) -> Vec<u8> {
         b"-ERR max number of clients reached\r\n".to_vec()
     }
+}
+
+/// Says how the thread of a link to a server that is followed starts.
+fn start_links(shared: &Arc<Shared>) {
+    let of_links = Arc::downgrade(shared);
+    let _ = shared.replica.start.set(Box::new(move |following, progress| {
+        let Some(shared) = of_links.upgrade() else { return Ok(()) };
+        let thread = std::thread::Builder::new().name("replica".into());
+        thread.spawn(move || run(&shared, &following, progress)).map(drop)
+    }));
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

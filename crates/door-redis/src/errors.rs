@@ -14,6 +14,11 @@ pub const BIT_VALUE: &str = "ERR bit is not an integer or out of range";
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 pub const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of previous errors.";
 pub const NO_AUTH: &str = "NOAUTH Authentication required.";
+/// The answer to writes while another server is followed.
+pub const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+/// The end of a wait when another server begins to be followed.
+pub const ROLE_CHANGED: &str =
+    "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
 pub const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
 /// Returns the reply for an error of the engine. The request has changed nothing (DR-2).
@@ -29,6 +34,7 @@ pub fn of_engine(error: &engine::Error) -> String {
         }
         engine::Error::Busy(purpose) => busy(*purpose).to_owned(),
         engine::Error::OutOfMemory(full) => out_of_memory(*full),
+        engine::Error::Following => READ_ONLY.to_owned(),
         engine::Error::ShuttingDown => "ERR the server is shutting down".to_owned(),
         other => format!("ERR {other}"),
     }

@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use engine::KeyTransaction;
 
-use crate::call::{Blocking, Call, Result};
+use crate::call::{Blocking, Call, NamedKeys, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, function, generic, geo, hash,
-    hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, replication, save, scan,
-    scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string,
+    acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, follow, function, generic,
+    geo, hash, hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, replication, save,
+    scan, scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string,
     tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
@@ -44,7 +44,7 @@ pub enum Run {
 pub type ScriptFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>, RunCommand) -> Result;
 
 /// The function of a command that finds keys while it runs.
-pub type GrowingFunction = fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result;
+pub type GrowingFunction = fn(NamedKeys, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result;
 
 /// The function of a command that may wait.
 pub type BlockingFunction =
@@ -419,9 +419,11 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("monitor", Session(server::monitor)),
     ("psync", Session(replication::psync)),
     ("replconf", Session(replication::replconf)),
-    ("role", Session(server::role)),
+    ("replicaof", Session(follow::replicaof)),
+    ("role", Session(follow::role)),
     ("sync", Session(replication::sync)),
     ("slowlog", Container),
+    ("slaveof", Session(follow::replicaof)),
     ("slowlog|get", Session(slowlog::get)),
     ("slowlog|help", Session(slowlog::help)),
     ("slowlog|len", Session(slowlog::len)),

@@ -29,6 +29,8 @@ pub trait Host: Send + Sync {
     fn facts(&self, section: &str) -> Vec<(String, String)>;
     /// Logs a warning about a client at this address.
     fn warn(&self, what: &str, from: &str);
+    /// Logs something about a server at this address.
+    fn inform(&self, what: &str, from: &str);
     /// Logs a message of a script, with Redis' number of its level: 0 debug to 3 warning.
     fn log(&self, level: i64, text: &str);
     /// Returns whether the account holds SYSTEM_USER in SQL. Only accounts that hold it may change such an account.

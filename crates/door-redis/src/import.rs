@@ -17,10 +17,10 @@ use crate::import::loader::Loader;
 use crate::import::replay::{Counted, Replay};
 use crate::scripts::libraries::Policy;
 
-mod library_list;
-mod loader;
+pub(crate) mod library_list;
+pub(crate) mod loader;
 mod manifest;
-mod outcome;
+pub(crate) mod outcome;
 mod replay;
 
 pub use manifest::read_manifest;

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
 mod call;
 mod clients;
 mod cluster;
@@ -24,6 +25,7 @@ mod number;
 mod parameters;
 pub mod parser;
 mod rates;
+mod replica;
 mod reply;
 mod saves;
 mod scripts;

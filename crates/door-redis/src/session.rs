@@ -15,7 +15,7 @@ use reactor::{Connection, Flow, Io};
 use stdx::memory;
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clients::{Client, UNBLOCK_ERROR};
+use crate::clients::{Client, UNBLOCK_ERROR, UNBLOCK_ROLE};
 use crate::command::{self, Command, flag};
 use crate::errors;
 use crate::messages::monitors::Observed;
@@ -243,6 +243,10 @@ impl Session {
         if let Some(flow) = self.send_spool(io) {
             return flow;
         }
+        if self.closing {
+            io.hold_until_durable(self.durability_lsn);
+            return Flow::Close;
+        }
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
         if self.client.gets_messages() {
@@ -309,7 +313,10 @@ impl Session {
         }
         if let Some(number) = self.after_sleep.take() {
             let mut reply = self.reply(io.out());
-            if unblocked == UNBLOCK_ERROR {
+            if unblocked == UNBLOCK_ROLE {
+                reply.error(errors::ROLE_CHANGED);
+                self.closing = true;
+            } else if unblocked == UNBLOCK_ERROR {
                 reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
             } else {
                 reply.integer(number);
@@ -753,6 +760,9 @@ impl Session {
             self.end_multi();
             return self.reject_plainly(command, text, io);
         }
+        if self.shared.replica.is_following() && self.writes(command) {
+            return self.reject(Some(command), errors::READ_ONLY, io);
+        }
         if self.is_restricted() && !may_run_in_subscription(command) {
             let text = format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
@@ -818,16 +828,16 @@ impl Session {
         Step::Next
     }
 
+    /// Returns whether the command is one that writes, or an EXEC of such.
+    fn writes(&self, command: &Command) -> bool {
+        let queue = self.multi.iter().flat_map(|multi| &multi.queue);
+        command.is(flag::WRITE) || command.name == "exec" && queue.into_iter().any(|one| one.command.is(flag::WRITE))
+    }
+
     /// Returns until when the command has to wait because of CLIENT PAUSE.
     fn paused(&self, command: &Command) -> Option<u64> {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
         let exempt = command.is(flag::NO_AUTH) || command.name.starts_with("client|");
-        let writes = command.is(flag::WRITE)
-            || command.name == "exec"
-                && self
-                    .multi
-                    .as_ref()
-                    .is_some_and(|multi| multi.queue.iter().any(|queued| queued.command.is(flag::WRITE)));
-        (!exempt && (writes || !pause.writes_only)).then_some(pause.until_ms)
+        (!exempt && (self.writes(command) || !pause.writes_only)).then_some(pause.until_ms)
     }
 }

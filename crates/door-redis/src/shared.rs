@@ -18,6 +18,7 @@ use crate::messages::tracking::TrackingTable;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
+use crate::replica::state::Replica;
 use crate::saves::Saves;
 use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub libraries: Libraries,
     pub runs: Runs,
     pub saves: Saves,
+    pub replica: Replica,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -123,6 +125,13 @@ impl Shared {
                 None => keyspace.serve_now(deferred),
             }
         }));
+    }
+
+    /// Returns the value of CONFIG GET; an empty text if there is no such parameter.
+    pub fn setting(&self, name: &str) -> String {
+        let mut all = self.host.settings();
+        all.extend(self.parameters.others(&all));
+        all.into_iter().find(|(known, _)| known == name).map_or(String::new(), |(_, value)| value)
     }
 
     pub fn pool(&self) -> Option<Arc<Pool>> {

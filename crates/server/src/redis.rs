@@ -107,6 +107,10 @@ impl Host for ServerHost {
         log::warn(what, &[("from", &from)]);
     }
 
+    fn inform(&self, what: &str, from: &str) {
+        log::info(what, &[("from", &from)]);
+    }
+
     fn log(&self, level: i64, text: &str) {
         match level {
             0 | 1 => log::debug("a script says", &[("text", &text)]),

@@ -98,6 +98,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     exit_on_second_signal(signals);
     exit_if_disk_stays_full(&engine);
     pool.stop_accepting();
+    redis.end_following();
     if let Some(database) = &database {
         database.end_waits();
     }
@@ -384,6 +385,12 @@ fn redis_door(
     }
     let door = Arc::new(redis::door(settings, engine));
     door.attach(pool);
+    if let Err(error) = door.resume_following() {
+        log::error(
+            "the master is not followed, and writes to keys are refused; REPLICAOF NO ONE ends that",
+            &[("error", &error)],
+        );
+    }
     let tuned = Arc::downgrade(&door);
     settings.on_change(Box::new(move |_, settings| {
         if let Some(door) = tuned.upgrade() {

@@ -21,8 +21,6 @@ pub const UNSERVED: &[Unserved] = &[
     unserved("memory|malloc-stats", category::SLOW),
     unserved("memory|purge", category::SLOW),
     unserved("migrate", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
-    unserved("replicaof", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("restore-asking", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
     unserved("shutdown", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("slaveof", category::ADMIN | category::SLOW | category::DANGEROUS),
 ];

@@ -14,6 +14,10 @@ pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
     let patterns: Vec<Vec<u8>> = call.args[2..].iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
     let mut all = session.shared.host.settings();
     all.extend(session.shared.parameters.others(&all));
+    if let Some(following) = session.shared.replica.present() {
+        let of_master = all.iter_mut().filter(|(name, _)| matches!(name.as_str(), "replicaof" | "slaveof"));
+        of_master.for_each(|(_, value)| *value = format!("{} {}", following.host, following.port));
+    }
     all.retain(|(name, _)| patterns.iter().any(|pattern| glob::matches(pattern, name.as_bytes(), true)));
     call.reply.map(all.len());
     for (name, value) in all {

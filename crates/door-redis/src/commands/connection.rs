@@ -190,7 +190,7 @@ pub fn hello(session: &mut Session, call: &mut Call<'_>) -> Result {
     let mode: &[u8] = if session.shared.is_cluster { b"cluster" } else { b"standalone" };
     reply.bulk(mode);
     reply.bulk(b"role");
-    reply.bulk(b"master");
+    reply.bulk(if session.shared.replica.is_following() { b"replica" } else { b"master" });
     reply.bulk(b"modules");
     reply.array(0);
     Ok(())

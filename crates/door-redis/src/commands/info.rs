@@ -8,6 +8,7 @@ use std::fmt::Display;
 use redis_lua::Purpose;
 
 use crate::call::{Call, Result};
+use crate::commands::follow::facts_of_replica;
 use crate::commands::server::REDIS_VERSION;
 use crate::commands::utf8;
 use crate::messages::subscriptions::Topic;
@@ -181,12 +182,19 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     Ok(())
 }
 
-fn replication(_: &Session, text: &mut Text) -> Written {
-    text.add("role", "master");
-    text.add("connected_slaves", 0);
-    text.add("master_failover_state", "no-failover");
-    // There have never been replicas.
-    text.add("master_repl_offset", 0);
+fn replication(session: &Session, text: &mut Text) -> Written {
+    match session.shared.replica.present() {
+        Some(following) => {
+            facts_of_replica(session, &following).into_iter().for_each(|(field, value)| text.add(field, value));
+        }
+        None => {
+            text.add("role", "master");
+            text.add("connected_slaves", 0);
+            text.add("master_failover_state", "no-failover");
+            // There have never been replicas.
+            text.add("master_repl_offset", 0);
+        }
+    }
     text.add("second_repl_offset", -1);
     text.add("repl_backlog_active", 0);
     Ok(())

@@ -10,6 +10,7 @@ pub mod debug;
 pub mod dump;
 pub mod expire;
 pub mod field_expire;
+pub mod follow;
 pub mod function;
 pub mod generic;
 pub mod geo;

@@ -87,14 +87,6 @@ pub fn monitor(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn role(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.reply.array(3);
-    call.reply.bulk(b"master");
-    call.reply.integer(0);
-    call.reply.array(0);
-    Ok(())
-}
-
 pub fn lolwut(session: &mut Session, call: &mut Call<'_>) -> Result {
     let text = format!("Beluga ver. {}, compatible with Redis {REDIS_VERSION}\n", session.shared.host.version());
     call.reply.verbatim(text.as_bytes());

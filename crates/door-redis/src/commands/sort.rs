@@ -8,13 +8,11 @@ use std::cmp::Ordering;
 use engine::{End, Entry, Error, KeyTransaction, Kind, event_class};
 use stdx::memory::{self, Claim};
 
-use crate::call::{Call, Done, Result};
-use crate::command::Command;
+use crate::call::{Call, Done, NamedKeys, Result};
 use crate::commands::delete;
 use crate::commands::list::append_item;
 use crate::errors;
 use crate::float;
-use crate::session::Session;
 
 /// Memory is claimed in pieces of so many bytes.
 const CLAIM_BYTES: usize = 256 << 10;
@@ -29,12 +27,7 @@ struct SortOptions<'a> {
     store: Option<&'a [u8]>,
 }
 
-/// Returns whether the user of a session may read whatever key BY and GET name.
-fn reads_all_keys(session: &Session, command: &'static Command, args: &[&[u8]]) -> bool {
-    session.identity.as_ref().is_some_and(|identity| identity.user.reads_all_keys(command, args))
-}
-
-fn options<'a>(session: &Session, call: &mut Call<'a>) -> Option<SortOptions<'a>> {
+fn options<'a>(named: NamedKeys, call: &mut Call<'a>) -> Option<SortOptions<'a>> {
     let args = call.args;
     let mut options = SortOptions::default();
     let mut at = 2;
@@ -56,13 +49,13 @@ fn options<'a>(session: &Session, call: &mut Call<'a>) -> Option<SortOptions<'a>
                 let pattern = args[at + 1];
                 let is_by = word == b"by";
                 // The keys that it names may be on any node.
-                if session.shared.is_cluster && (!is_by || pattern.contains(&b'*')) {
+                if named.in_cluster && (!is_by || pattern.contains(&b'*')) {
                     let name = if is_by { "BY" } else { "GET" };
                     let text = format!("ERR {name} option of SORT denied in Cluster mode.");
                     call.reply.error(&text);
                     return None;
                 }
-                if (!is_by || pattern.contains(&b'*')) && !reads_all_keys(session, call.command, args) {
+                if (!is_by || pattern.contains(&b'*')) && !named.all_allowed {
                     let name = if is_by { "BY" } else { "GET" };
                     let text = format!("ERR {name} option of SORT denied due to insufficient ACL permissions.");
                     call.reply.error(&text);
@@ -221,8 +214,8 @@ fn number(text: &[u8]) -> Option<f64> {
     float::parse(&text[blanks..]).filter(|value| !value.is_subnormal())
 }
 
-pub fn sort(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(mut options) = options(session, call) else { return Ok(()) };
+pub fn sort(named: NamedKeys, txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let Some(mut options) = options(named, call) else { return Ok(()) };
     let found = txn.get(call.db, call.args[1])?;
     if found.as_ref().is_some_and(|entry| !matches!(entry.kind, Kind::List | Kind::Set | Kind::ZSet)) {
         call.reply.error(errors::WRONG_TYPE);
@@ -230,7 +223,7 @@ pub fn sort(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call
     }
     let kind = found.as_ref().map(|entry| entry.kind);
     let mut keeps_order = options.by.is_some_and(|pattern| !pattern.contains(&b'*'));
-    if keeps_order && kind == Some(Kind::Set) && (options.store.is_some() || session.runs_script) {
+    if keeps_order && kind == Some(Kind::Set) && (options.store.is_some() || named.in_script) {
         // The order of a set is an accident, which must not be stored.
         (keeps_order, options.is_alphabetic, options.by) = (false, true, None);
     }

@@ -9,7 +9,7 @@ use crate::scripts::libraries::Policy;
 use crate::scripts::load::read_name;
 
 #[derive(Default)]
-pub(super) struct LibraryList {
+pub(crate) struct LibraryList {
     codes: BTreeMap<String, Vec<u8>>,
 }
 

@@ -47,7 +47,7 @@ impl Batch {
     }
 }
 
-pub(super) struct Loader<'i, 'k> {
+pub(crate) struct Loader<'i, 'k> {
     shared: &'i Arc<Shared>,
     staging: &'i Staging<'k>,
     replace: Replace,
@@ -84,6 +84,12 @@ impl<'i, 'k> Loader<'i, 'k> {
             expired: 0,
             keeps_expired: false,
         }
+    }
+
+    /// Keeps keys whose time is over: whoever wrote the file removes them by commands that follow.
+    pub fn keep_expired(mut self) -> Self {
+        self.keeps_expired = true;
+        self
     }
 
     /// Takes a part of the file, which ends or begins at `at`.

@@ -6,10 +6,10 @@
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 
-use engine::{Error, KeySet, Staging};
+use engine::{Error, KeySet, KeyTransaction, Staging};
 use stdx::memory;
 
-use crate::call::Call;
+use crate::alone::{Alone, Ran, run_alone};
 use crate::command::Command;
 use crate::commands::function::restore_libraries;
 use crate::errors;
@@ -17,10 +17,8 @@ use crate::functions::{self, Run};
 use crate::import::library_list::LibraryList;
 use crate::import::outcome::ImportError;
 use crate::number;
-use crate::reply::Reply;
 use crate::scripts::libraries::Policy;
 use crate::shared::Shared;
-use crate::spool::Spooling;
 use crate::table;
 
 /// Most arguments of a command.
@@ -31,6 +29,7 @@ const COMMAND_MAX: u64 = 1 << 30;
 const STEP: u64 = 1 << 20;
 /// Longest line with a length, its end included.
 const LINE_MAX: u64 = 32;
+const NO_PLACE: &str = "it has no place in an append-only file here; BGREWRITEAOF of Redis writes one without it";
 /// Longest annotation, as in Redis.
 const ANNOTATION_MAX: u64 = 1024;
 
@@ -235,19 +234,15 @@ impl<'i, 'k> Replay<'i, 'k> {
         let keys = command.keys_of(self.db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
-        let run = functions::of(command);
-        self.reply.clear();
-        let mut spooling = Spooling::new(self.shared.engine.pager().folder(), 0);
-        let (db, limits, out) = (self.db, &self.shared.pack_limits, &mut self.reply);
-        self.staging.write(locks, several, |txn| {
-            let reply = Reply { out, resp3: true };
-            let mut call = Call { args, db, reply, command, spooling: &mut spooling, limits };
-            match run {
-                Run::Read(f) | Run::Write(f) => Ok(f(txn, &mut call)?),
-                Run::Block(f) => Ok(f(txn, &mut call).map(drop)?),
-                _ => refuse("it has no place in an append-only file here; BGREWRITEAOF of Redis writes one without it"),
-            }
-        })?;
+        if matches!(functions::of(command), Run::Grow(_)) {
+            // It may use keys that the staged transaction has not.
+            return refuse(NO_PLACE);
+        }
+        let (db, shared, reply) = (self.db, self.shared, &mut self.reply);
+        let run = |txn: &mut KeyTransaction<'_>| run_alone(shared, txn, Alone { command, args, db }, reply);
+        if self.staging.write::<Ran, Error>(locks, several, run)? == Ran::NotServed {
+            return refuse(NO_PLACE);
+        }
         match self.reply.strip_prefix(b"-") {
             Some(text) => refuse(String::from_utf8_lossy(text).trim_end()),
             None => Ok(()),

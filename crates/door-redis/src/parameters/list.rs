@@ -3,6 +3,9 @@
 use super::output_limits;
 use super::parameter::{Kind, Parameter, fixed, immutable, remembered};
 
+const READ_ONLY: &str = "a replica whose clients write would differ from its master";
+const STALE_DATA: &str = "reads are served while a master is not reached, and while it is synchronised";
+
 pub const LIST: &[Parameter] = &[
     // These describe facts.
     fixed("acl-pubsub-default", "resetchannels", "there are no channels yet"),
@@ -13,7 +16,7 @@ pub const LIST: &[Parameter] = &[
     immutable("appenddirname", "appendonlydir"),
     immutable("appendfilename", "appendonly.aof"),
     immutable("bgsave_cpulist", ""),
-    fixed("bind-source-addr", "", "the server opens no connections"),
+    fixed("bind-source-addr", "", "the system chooses the address"),
     immutable("bio_cpulist", ""),
     remembered("client-output-buffer-limit", output_limits::DEFAULT, Kind::OutputLimits),
     immutable("cluster-config-file", "nodes.conf"),
@@ -27,8 +30,6 @@ pub const LIST: &[Parameter] = &[
     immutable("io-threads", "1"),
     immutable("io-threads-do-reads", "no"),
     fixed("latency-tracking", "yes", "execution times are always tracked"),
-    fixed("masterauth", "", "there is no replication"),
-    fixed("masteruser", "", "there is no replication"),
     fixed("maxmemory-clients", "0", "clients are not evicted"),
     fixed("maxmemory-policy", "noeviction", "nothing is evicted"),
     fixed("min-replicas-to-write", "0", "there are no replicas"),
@@ -45,6 +46,10 @@ pub const LIST: &[Parameter] = &[
     immutable("syslog-enabled", "no"),
     immutable("syslog-facility", "local0"),
     immutable("syslog-ident", "redis"),
+    fixed("replica-read-only", "yes", READ_ONLY),
+    fixed("replica-serve-stale-data", "yes", STALE_DATA),
+    fixed("slave-read-only", "yes", READ_ONLY).alias_of("replica-read-only"),
+    fixed("slave-serve-stale-data", "yes", STALE_DATA).alias_of("replica-serve-stale-data"),
     fixed("timeout", "0", "idle connections are not closed"),
     fixed("tls-auth-clients", "yes", "it takes effect only at the start"),
     fixed("tls-ca-cert-dir", "", "it takes effect only at the start"),
@@ -130,6 +135,8 @@ pub const LIST: &[Parameter] = &[
     remembered("list-max-ziplist-size", "-2", Kind::Number(i32::MIN as i64, i32::MAX as i64))
         .alias_of("list-max-listpack-size"),
     remembered("lua-time-limit", "5000", Kind::Number(0, i64::MAX)).alias_of("busy-reply-threshold"),
+    remembered("masterauth", "", Kind::Text),
+    remembered("masteruser", "", Kind::Text),
     remembered("maxmemory-eviction-tenacity", "10", Kind::Number(0, 100)),
     remembered("maxmemory-samples", "5", Kind::Number(1, i32::MAX as i64)),
     remembered("min-replicas-max-lag", "10", Kind::Number(0, i32::MAX as i64)),
@@ -159,8 +166,6 @@ pub const LIST: &[Parameter] = &[
     remembered("replica-ignore-maxmemory", "yes", Kind::Switch),
     remembered("replica-lazy-flush", "no", Kind::Switch),
     remembered("replica-priority", "100", Kind::Number(0, i32::MAX as i64)),
-    remembered("replica-read-only", "yes", Kind::Switch),
-    remembered("replica-serve-stale-data", "yes", Kind::Switch),
     remembered("sanitize-dump-payload", "no", Kind::Choice(&["no", "yes", "clients"])),
     remembered("set-max-intset-entries", "512", Kind::Number(0, i64::MAX)),
     remembered("shutdown-on-sigint", "default", Kind::Choice(&["default", "save", "nosave", "now", "force"])),
@@ -171,8 +176,6 @@ pub const LIST: &[Parameter] = &[
     remembered("slave-ignore-maxmemory", "yes", Kind::Switch).alias_of("replica-ignore-maxmemory"),
     remembered("slave-lazy-flush", "no", Kind::Switch).alias_of("replica-lazy-flush"),
     remembered("slave-priority", "100", Kind::Number(0, i32::MAX as i64)).alias_of("replica-priority"),
-    remembered("slave-read-only", "yes", Kind::Switch).alias_of("replica-read-only"),
-    remembered("slave-serve-stale-data", "yes", Kind::Switch).alias_of("replica-serve-stale-data"),
     remembered("stop-writes-on-bgsave-error", "yes", Kind::Switch),
     remembered("stream-node-max-bytes", "4096", Kind::Size(0)),
     remembered("stream-node-max-entries", "100", Kind::Number(0, i64::MAX)),

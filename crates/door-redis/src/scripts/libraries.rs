@@ -113,14 +113,27 @@ impl Libraries {
     /// Stores the difference to the libraries that there are, and then shows the new ones.
     pub fn publish(&self, engine: &Engine, set: LibrarySet) -> engine::Result<Lsn> {
         let old = self.get();
+        let lsn = engine.documents().change(KIND, &set.changes_of(&old))?;
+        self.show(set);
+        Ok(lsn)
+    }
+
+    /// Shows libraries that are stored. The caller has `changing`.
+    pub fn show(&self, set: LibrarySet) {
+        *self.set.write() = Arc::new(set);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl LibrarySet {
+    /// Returns the documents to change so that these libraries are stored instead of the old ones.
+    pub fn changes_of<'s>(&'s self, old: &'s LibrarySet) -> Vec<(&'s str, Option<&'s [u8]>)> {
+        let set = self;
         let gone = old.by_name.keys().filter(|name| !set.by_name.contains_key(*name));
         let mut changes: Vec<(&str, Option<&[u8]>)> = gone.map(|name| (name.as_str(), None)).collect();
         let is_new =
             |library: &&Arc<Library>| old.by_name.get(&library.name).is_none_or(|other| other.id != library.id);
         changes.extend(set.by_name.values().filter(is_new).map(|one| (one.name.as_str(), Some(one.code.as_slice()))));
-        let lsn = engine.documents().change(KIND, &changes)?;
-        *self.set.write() = Arc::new(set);
-        self.generation.fetch_add(1, Ordering::Release);
-        Ok(lsn)
+        changes
     }
 }

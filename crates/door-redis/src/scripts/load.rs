@@ -76,7 +76,20 @@ impl Libraries {
     /// Adds libraries. Returns their names, and the LSN at which they are durable. The error is a reply.
     pub fn add(&self, shared: &Arc<Shared>, codes: &[&[u8]], policy: Policy) -> Result<(Vec<String>, Lsn), String> {
         let _changing = self.changing.lock();
-        let mut set = if policy == Policy::Flush { LibrarySet::default() } else { (*self.get()).clone() };
+        let set = if policy == Policy::Flush { LibrarySet::default() } else { (*self.get()).clone() };
+        let (set, names) = self.with(shared, set, codes, policy)?;
+        let lsn = self.publish(&shared.engine, set).map_err(|error| crate::errors::of_engine(&error))?;
+        Ok((names, lsn))
+    }
+
+    /// Returns libraries with others added, and the names of these. The error is a reply.
+    pub fn with(
+        &self,
+        shared: &Arc<Shared>,
+        mut set: LibrarySet,
+        codes: &[&[u8]],
+        policy: Policy,
+    ) -> Result<(LibrarySet, Vec<String>), String> {
         let mut names: Vec<String> = Vec::new();
         for code in codes {
             let name = read_name(code)?;
@@ -92,8 +105,7 @@ impl Libraries {
             set.insert(Arc::new(library));
             names.push(name);
         }
-        let lsn = self.publish(&shared.engine, set).map_err(|error| crate::errors::of_engine(&error))?;
-        Ok((names, lsn))
+        Ok((set, names))
     }
 
     /// Makes a state ready to run a function of a library. The error is a reply.

@@ -188,6 +188,11 @@ impl ScriptRun<'_, '_> {
             self.session.shared.stats.commands[command.index()].rejected.add(1);
             return self.refuse(text);
         }
+        let is_first = !self.running.has_written.load(Ordering::Acquire);
+        if command.is(flag::WRITE) && is_first && self.session.shared.replica.is_following() {
+            Reply { out: reply, resp3: self.resp3 }.error(crate::errors::READ_ONLY);
+            return Answer::Done;
+        }
         if command.is(flag::WRITE) {
             if self.running.is_killed.load(Ordering::Acquire) {
                 return self.pause();

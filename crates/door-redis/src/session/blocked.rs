@@ -15,7 +15,7 @@ use stdx::sync::atomic::Ordering;
 use super::block_state::{Blocked, Slot};
 use super::{Replies, Session};
 use crate::call::{Blocking, Call};
-use crate::clients::UNBLOCK_ERROR;
+use crate::clients::{UNBLOCK_ERROR, UNBLOCK_ROLE};
 use crate::command::Command;
 use crate::errors;
 use crate::messages::tracking::Origin;
@@ -113,7 +113,10 @@ impl Session {
                 io.park_for_peer();
                 return false;
             }
-            if unblocked == UNBLOCK_ERROR {
+            if unblocked == UNBLOCK_ROLE {
+                reply.error(errors::ROLE_CHANGED);
+                self.closing = true;
+            } else if unblocked == UNBLOCK_ERROR {
                 reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
             } else {
                 reply.null_array();

@@ -4,7 +4,7 @@ use engine::{KeySet, KeyTransaction};
 use stdx::sync::atomic::Ordering;
 
 use super::{Queued, Session};
-use crate::call::{self, Call};
+use crate::call::{self, Call, NamedKeys};
 use crate::command::Command;
 use crate::command::keys::{asks_to_wait, sort_needs_more};
 use crate::functions::{self, Run, ScriptFunction};
@@ -25,6 +25,16 @@ impl Session {
             Denied::Channel(at) => self.log_access("channel", args[at], self.user_name()),
         }
         Some(denied)
+    }
+
+    /// Returns which keys a command may use that it names by patterns.
+    fn named_keys(&self, command: &'static Command, args: &[&[u8]]) -> NamedKeys {
+        let user = self.identity.as_ref().map(|identity| &identity.user);
+        NamedKeys {
+            all_allowed: user.is_some_and(|user| user.reads_all_keys(command, args)),
+            in_cluster: self.shared.is_cluster,
+            in_script: self.runs_script,
+        }
     }
 
     pub(crate) fn log_access(&self, reason: &'static str, object: &[u8], user: &str) {
@@ -78,7 +88,7 @@ impl Session {
             Run::Container => unreachable!("arity asks for a subcommand"),
             Run::Grow(f) => {
                 let keyspace = self.shared.keyspace.clone();
-                let needs_more = sort_needs_more(args);
+                let (needs_more, named) = (sort_needs_more(args), self.named_keys(command, args));
                 let run = |txn: &mut KeyTransaction<'_>| {
                     // It may be a later run, with more keys: nothing is left of the one before.
                     self.begin_tracked_run();
@@ -86,7 +96,7 @@ impl Session {
                     spooling.reset();
                     let reply = Reply { out: &mut *out, resp3 };
                     let spooling = &mut spooling;
-                    f(self, txn, &mut Call { args, db, reply, command, spooling, limits: &shared.pack_limits })
+                    f(named, txn, &mut Call { args, db, reply, command, spooling, limits: &shared.pack_limits })
                 };
                 let ((), lsn) =
                     if needs_more { keyspace.write_growing(keys, run)? } else { keyspace.read(locks, run)? };
@@ -307,7 +317,7 @@ fn run_in(session: &mut Session, txn: &mut KeyTransaction<'_>, call: &mut Call<'
             session.client.watch_departure();
             f(session, txn, call, run_in)
         }
-        Run::Grow(f) => f(session, txn, call),
+        Run::Grow(f) => f(session.named_keys(call.command, call.args), txn, call),
         Run::Session(f) => f(session, call),
         Run::Container => unreachable!("arity asks for a subcommand"),
     }

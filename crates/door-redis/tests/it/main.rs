@@ -5,6 +5,7 @@
 
 mod field_expiry;
 mod messages;
+mod replica;
 mod scripts;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,6 +48,10 @@ impl Host for Bare {
     }
 
     fn warn(&self, what: &str, _: &str) {
+        WARNINGS.lock().unwrap().push(what.to_owned());
+    }
+
+    fn inform(&self, what: &str, _: &str) {
         WARNINGS.lock().unwrap().push(what.to_owned());
     }
 
@@ -114,12 +119,16 @@ impl Client {
 struct Served {
     engine: Arc<Engine>,
     pool: Arc<Pool>,
+    door: Arc<RedisDoor>,
     address: SocketAddr,
 }
 
 impl Served {
     fn start() -> Served {
-        let folder = os::SimFolder::new(1);
+        Served::start_on(os::SimFolder::new(1))
+    }
+
+    fn start_on(folder: Arc<dyn os::Folder>) -> Served {
         let clock = Arc::new(os::RealClock::new());
         let mut options = engine::Options::default();
         options.pager.frame_bytes = 16 << 20;
@@ -131,12 +140,14 @@ impl Served {
         let pool = Arc::new(Pool::start(&settings, engine.durable().clone(), &mut |_| None).expect("threads start"));
         let door = Arc::new(RedisDoor::new(engine.clone(), clock, Arc::new(Bare), &Options::default()));
         door.attach(&pool);
+        door.resume_following().expect("a note that can be read");
         let address = "127.0.0.1:0".parse().expect("an address");
-        let address = pool.listen(address, door, ListenOptions::default()).expect("a free port").local_addr;
-        Served { engine, pool, address }
+        let address = pool.listen(address, door.clone(), ListenOptions::default()).expect("a free port").local_addr;
+        Served { engine, pool, door, address }
     }
 
     fn stop(self) {
+        self.door.end_following();
         self.pool.stop();
         self.engine.close().expect("it closes");
     }

@@ -173,6 +173,9 @@ settings! {
         RedisPassword = secret("redis_password",
             "Password of the user `default`. It is stored as a digest and as a SCRAM verifier in the data folder. If the setting is empty at startup, the user stays as it is.")
             .dynamic().redis("requirepass", Redis::AsIs);
+        RedisMasteruser = text("redis_masteruser", "", "User of this server at the server that REPLICAOF names. Empty: its user `default`.").dynamic().redis("masteruser", Redis::AsIs);
+        RedisMasterauth = secret("redis_masterauth", "Password of this server at the server that REPLICAOF names. If it is empty, this server does not log in there.")
+            .dynamic().redis("masterauth", Redis::AsIs);
         RedisProtectedMode = switch("redis_protected_mode", true,
             "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in redis_bind is not a loopback address and that user has no password.")
             .dynamic().redis("protected-mode", Redis::YesNo);
