@@ -25,8 +25,8 @@ pub fn shake_hands(link: &mut Link<'_>, progress: Option<&StreamPosition>) -> Re
         login.extend([user.as_bytes()].into_iter().filter(|user| !user.is_empty()));
         login.push(password.as_bytes());
         let answer = ask(link, &login)?;
-        if answer.starts_with('-') {
-            return Err(Break::Lost(format!("the login failed: {}", &answer[1..])));
+        if let Some(text) = answer.strip_prefix('-') {
+            return Err(Break::Lost(format!("the login failed: {text}")));
         }
     }
     // Old servers know neither of the two, and need not.
