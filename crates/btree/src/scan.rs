@@ -326,6 +326,13 @@ impl ScanState {
         ScanState { position, to, is_backward, is_done, limit: usize::MAX, durability_lsn: 0 }
     }
 
+    /// Limits each batch to `limit` records.
+    pub fn with_limit(mut self, limit: usize) -> ScanState {
+        assert!(limit > 0);
+        self.limit = limit;
+        self
+    }
+
     /// Returns the bounds `from <= key < to`.
     pub fn bounds(self) -> (Vec<u8>, Option<Vec<u8>>) {
         (self.position.from, self.to)

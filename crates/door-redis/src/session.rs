@@ -32,6 +32,7 @@ use crate::users::User;
 mod block_state;
 mod blocked;
 pub(crate) mod login;
+mod pipeline;
 mod run;
 mod saving;
 
@@ -128,6 +129,8 @@ pub struct Session {
 const WINDOW: usize = 32;
 /// With fewer requests looking ahead does not pay.
 const PREFETCH_MIN: usize = 4;
+/// Number of requests from which on they may run as a pipeline.
+const PIPELINE_MIN: usize = 2;
 
 /// How the loop continues after a request.
 #[derive(PartialEq, Eq)]
@@ -365,13 +368,15 @@ impl Session {
         let input = io.input();
         let mut args: Vec<&[u8]> = Vec::new();
         let mut window: Vec<Request> = Vec::new();
+        let mut refused: &[u8] = &[];
         loop {
             window.clear();
             let stop = self.parse_window(input, &mut window);
             if window.len() >= PREFETCH_MIN {
                 self.look_ahead(input, &window);
             }
-            for (at, request) in window.iter().enumerate() {
+            let (mut at, mut alone_until) = (0, 0);
+            while let Some(request) = window.get(at) {
                 if io.is_full() {
                     // Backpressure: a client that does not read its replies gets no further request run.
                     self.parser.rewind();
@@ -383,8 +388,27 @@ impl Session {
                     return Flow::CloseNow;
                 }
                 self.at = at;
+                if at >= alone_until
+                    && window.len() - at >= PIPELINE_MIN
+                    && let Some(ran) = self.run_pipeline(input, &window[at..], &mut refused, io)
+                {
+                    alone_until = at + ran.alone_until;
+                    if ran.count > 0 {
+                        at += ran.count;
+                        if let Some(spool) = &mut self.spool {
+                            let last = &window[at - 1];
+                            (spool.size, spool.durability_lsn) = (last.end - last.start, self.durability_lsn);
+                            self.parser.rewind();
+                            io.consume(last.start);
+                            io.pause();
+                            return Flow::Continue;
+                        }
+                        continue;
+                    }
+                }
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();
+                at += 1;
                 if step == Step::Hold {
                     if let Some(saving) = &mut self.saving {
                         saving.size = request.end - request.start;
@@ -481,6 +505,17 @@ impl Session {
         }
     }
 
+    /// Appends the arguments of a request that is not inline.
+    fn push_args<'a>(&self, input: &'a [u8], request: &Request, args: &mut Vec<&'a [u8]>) {
+        let base = &input[request.start..];
+        args.extend(
+            self.parser
+                .spans(request)
+                .iter()
+                .map(|found| &base[found.start as usize..found.start as usize + found.len as usize]),
+        );
+    }
+
     fn run_request<'a>(
         &mut self,
         input: &'a [u8],
@@ -488,7 +523,6 @@ impl Session {
         args: &mut Vec<&'a [u8]>,
         io: &mut Io<'_>,
     ) -> Step {
-        let span = |bytes: &'a [u8], start: u32, len: u32| &bytes[start as usize..start as usize + len as usize];
         if request.inline {
             let line = self.parser.line().to_vec();
             let spans = self.parser.spans(request).to_vec();
@@ -496,8 +530,7 @@ impl Session {
                 spans.iter().map(|span| &line[span.start as usize..span.start as usize + span.len as usize]).collect();
             return self.dispatch(&owned, io);
         }
-        let base = &input[request.start..];
-        args.extend(self.parser.spans(request).iter().map(|found| span(base, found.start, found.len)));
+        self.push_args(input, request, args);
         self.dispatch(args, io)
     }
 
@@ -641,9 +674,7 @@ impl Session {
 
     /// Counts a command that a script has run.
     pub(crate) fn finish_inner(&mut self, index: usize, db: u8, args: &[&[u8]], reply: &[u8]) {
-        let now = self.shared.clock.monotonic_ns();
-        let took = now.saturating_sub(self.last_ns);
-        self.last_ns = now;
+        let took = self.lap();
         let counters = &self.shared.stats.commands[index];
         counters.ran(took);
         if reply.first() == Some(&b'-') {
@@ -655,11 +686,22 @@ impl Session {
         }
     }
 
-    /// Counts a command that has run, and its reply.
-    fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
+    /// Returns the time since the command before has ended, in nanoseconds.
+    fn lap(&mut self) -> u64 {
         let now = self.shared.clock.monotonic_ns();
         let took = now.saturating_sub(self.last_ns);
         self.last_ns = now;
+        took
+    }
+
+    /// Counts a command that has run, and its reply.
+    fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
+        let took = self.lap();
+        self.count_run(index, args, reply, took);
+    }
+
+    /// Counts a command that took so many nanoseconds.
+    fn count_run(&self, index: usize, args: &[&[u8]], reply: &[u8], took: u64) {
         let stats = &self.shared.stats;
         let counters = &stats.commands[index];
         if self.shared.monitors.see(&COMMANDS[index]) && !COMMANDS[index].is(flag::SKIP_MONITOR) {

@@ -1,6 +1,5 @@
 //! The table of commands by group, and lookups in it. To add a command: a row here, its function in `commands/` and in `functions.rs`, its texts in `docs.txt`.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::command::Command;
@@ -102,13 +101,30 @@ pub fn of_request(args: &[&[u8]]) -> std::result::Result<&'static Command, Strin
 
 /// Finds a top-level command by name, in any case.
 pub fn find(name: &[u8]) -> Option<&'static Command> {
-    static INDEX: LazyLock<HashMap<&'static [u8], &'static Command>> =
-        LazyLock::new(|| top().map(|command| (command.name.as_bytes(), command)).collect());
+    /// Each command at the first free place from its hash on.
+    static INDEX: LazyLock<Vec<Option<&'static Command>>> = LazyLock::new(|| {
+        let mut index = vec![None; INDEX_LEN];
+        for command in top() {
+            let free = probe(command.name.as_bytes()).find(|place| index[*place].is_none());
+            index[free.expect("there are free places")] = Some(command);
+        }
+        index
+    });
     let mut lower = [0; 24];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    INDEX.get(&*lower).copied()
+    probe(lower).map_while(|place| INDEX[place]).find(|command| command.name.as_bytes() == &*lower)
+}
+
+/// Places of the index of commands.
+const INDEX_LEN: usize = 1024;
+const _: () = assert!(COUNT * 3 < INDEX_LEN * 2, "there are free places, so a search ends");
+
+/// Returns the places in which a command of this name may be, in order.
+fn probe(name: &[u8]) -> impl Iterator<Item = usize> {
+    let first = stdx::hash::hash(0, name) as usize;
+    (0..INDEX_LEN).map(move |nth| first.wrapping_add(nth) % INDEX_LEN)
 }
 
 /// Finds `get` or `config|get`, as ACL rules and COMMAND INFO spell them.

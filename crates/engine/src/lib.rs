@@ -30,9 +30,9 @@ pub use keyspace::{
     Ahead, Build, Claim, Consumer, DATABASES, Deferred, DocumentChanges, EncodingLimits, End, Entry, Expire,
     FIELD_TIME_MAX, FieldChange, FollowWriter, Form, Found, Got, Group, ItemValue, KeyEvent, KeyEvents, KeySet,
     KeySnapshot, KeyTransaction, KeyWait, Keyspace, Kind, LevelSizes, LimitNumbers, ListWalk, MemberItem, MemberWalk,
-    NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits, Pending, PendingWalk, Progress, Replace, ScoreBound, ScoresPut,
-    Serving, SortedWalk, Staging, Stream, StreamField, StreamId, StreamItem, StreamWalk, Trim, TrimTo, VALUE_MAX,
-    WaitTicket, WatchSet, event_class,
+    NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits, Pending, PendingWalk, PipelineEnd, Progress, Replace,
+    ScoreBound, ScoresPut, Serving, SortedWalk, Staging, Stream, StreamField, StreamId, StreamItem, StreamWalk, Trim,
+    TrimTo, VALUE_MAX, WaitTicket, WatchSet, event_class,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};

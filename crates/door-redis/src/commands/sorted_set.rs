@@ -269,8 +269,8 @@ pub(crate) fn reply_popped(
 ) -> Result {
     let count = entry.count()?;
     let (mut walk, ranks, event) = match end {
-        PopEnd::Min => (txn.sorted(entry, 0, false)?, 0..popped, "zpopmin"),
-        PopEnd::Max => (txn.sorted(entry, count - 1, true)?, count - popped..count, "zpopmax"),
+        PopEnd::Min => (txn.sorted_few(entry, 0, false, popped.max(1))?, 0..popped, "zpopmin"),
+        PopEnd::Max => (txn.sorted_few(entry, count - 1, true, popped.max(1))?, count - popped..count, "zpopmax"),
     };
     for _ in 0..popped {
         let Some((score, member)) = walk.next(txn)? else { break };

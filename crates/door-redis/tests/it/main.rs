@@ -5,6 +5,7 @@
 
 mod field_expiry;
 mod messages;
+mod pipelines;
 mod replica;
 mod scripts;
 

@@ -14,6 +14,7 @@ use pager::Lsn;
 use stdx::memory;
 
 use crate::error::{Error, Result};
+use crate::keyspace::ahead::Ahead;
 use crate::keyspace::key::{DATABASES, KeySet, TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::key_txn::stripes;
@@ -22,7 +23,7 @@ use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Replaced, apply};
 use crate::keyspace::segments::Segments;
 use crate::keyspace::state::Keyspace;
-use crate::keyspace::stripes::{LockStripes, Stripe};
+use crate::keyspace::stripes::LockStripes;
 use crate::keyspace::value::NewBody;
 use crate::keyspace::watch_registry::Touch;
 use crate::keyspace::writer_number::EVERYBODY;
@@ -42,28 +43,6 @@ const LINE_END: usize = 2;
 thread_local! {
     /// The record that a GET reads. It is copied out of the tree first, so that the reply is copied once more and not moved.
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A hint that `look_ahead` found for a key. Valid for that key only.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ahead {
-    /// The keyspace number under which the key was looked up.
-    space: u32,
-    stripe: Stripe,
-    at: btree::LeafHint,
-}
-
-impl Ahead {
-    /// Returns true if the record's page is not cached, so that reading it waits for the disk.
-    pub fn is_absent(&self) -> bool {
-        matches!(self.at, btree::LeafHint::Missing(_))
-    }
-
-    /// Returns the hint if it was made for the same keyspace number (the database may have been flushed or swapped since). The stripe is compared because that
-    /// costs nothing and detects nearly every mix-up of keys, which would otherwise hide a value.
-    fn of(self, space: u32, stripe: Stripe) -> btree::LeafHint {
-        if self.space == space && self.stripe == stripe { self.at } else { btree::LeafHint::Unknown }
-    }
 }
 
 /// The outcome of a GET.
@@ -317,22 +296,19 @@ impl Keyspace {
         let mut found = Vec::with_capacity(keys.len());
         self.store.records.locate_leaves(&tree_keys, &mut found);
         let stripes = keys.iter().zip(&tree_keys).map(|((db, _), key)| LockStripes::stripe(*db, key.suffix()));
-        ahead.extend(spaces.into_iter().zip(stripes).zip(found).map(|((space, stripe), at)| Ahead {
-            space,
-            stripe,
-            at,
-        }));
+        let found = spaces.into_iter().zip(stripes).zip(found);
+        ahead.extend(found.map(|((space, stripe), at)| Ahead::new(space, stripe, at)));
     }
 
     /// Reads the pages that `look_ahead` found missing, all at once. Blocks until they are read.
     pub fn fetch_now(&self, ahead: &[Ahead]) {
-        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
+        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.leaf()).collect();
         self.store.records.read_missing(&ahead);
     }
 
     /// Requests the pages that `look_ahead` found missing, and calls for each of them one of `thens`, in order, when it is in memory. Does not block.
     pub fn fetch(&self, ahead: &[Ahead], thens: Vec<pager::ReadCallback>) {
-        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
+        let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.leaf()).collect();
         self.store.records.fetch_missing(&ahead, thens);
     }
 

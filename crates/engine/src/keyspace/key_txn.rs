@@ -7,14 +7,18 @@
 //! second record must be changed atomically with the first: when the caller announced several keys, or when a value in segments is added or removed.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use btree::LeafHint;
 use pager::Lsn;
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
 use crate::keyspace::field_times;
+use crate::keyspace::kept_record::{KeptRecord, PipelineRun};
 use crate::keyspace::key::{DATABASES, ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database, check_slot};
 use crate::keyspace::key_events::{KeyEvent, event_class};
+use crate::keyspace::levels::Levels;
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
@@ -36,7 +40,7 @@ pub struct Entry {
     pub len: u64,
     /// The record's version word.
     pub word: u64,
-    pub(crate) record: Vec<u8>,
+    pub(crate) record: Rc<Vec<u8>>,
 }
 
 impl Entry {
@@ -137,8 +141,8 @@ pub struct KeyTransaction<'k> {
     clock_ms: u64,
     pub(crate) mode: Mode,
     pub(crate) stripes: TxnStripes,
-    several: bool,
-    /// A record was changed without a record transaction.
+    pub(crate) several: bool,
+    /// A record was changed without a record transaction, in a pipeline by the running command.
     pub(crate) changed: bool,
     pub(crate) record_txn: Option<RecordTxn<'k>>,
     /// The durability LSN of everything read so far.
@@ -156,7 +160,7 @@ pub struct KeyTransaction<'k> {
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     /// Events to announce at the commit.
-    events: Vec<KeyEvent>,
+    pub(crate) events: Vec<KeyEvent>,
     /// Changed keys that clients wait for, in the order of the changes.
     pub(crate) ready: Vec<Name>,
     /// It runs under the stripes of another transaction, which takes them back.
@@ -169,6 +173,14 @@ pub struct KeyTransaction<'k> {
     pub(crate) growth: Option<Growth>,
     /// Its stripes are marked as held for long, with this number.
     busy_cause: Cell<Option<u32>>,
+    /// The meta record that was read last. Its stripe is held.
+    pub(crate) kept: Option<KeptRecord>,
+    /// The levels over a sorted set's elements that belong to the kept record, if it is ahead of the tree.
+    pub(crate) kept_levels: Option<(u64, Levels<'k>)>,
+    /// The element that was looked up last, and its leaf.
+    near: RefCell<Option<(TreeKey, LeafHint)>>,
+    /// It runs the commands of a pipeline.
+    pub(crate) pipeline: Option<PipelineRun>,
     open: bool,
 }
 
@@ -232,6 +244,10 @@ impl<'k> KeyTransaction<'k> {
             writer: EVERYBODY,
             growth: None,
             busy_cause: Cell::new(None),
+            kept: None,
+            kept_levels: None,
+            near: RefCell::new(None),
+            pipeline: None,
             open: true,
         }
     }
@@ -365,18 +381,81 @@ impl<'k> KeyTransaction<'k> {
 
     /// Reads the key at a place, unless it has expired or is a hash of which all fields have.
     pub(crate) fn entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
+        if self.mode == Mode::Writing && place.space != ELEMENTS {
+            return self.kept_entry(place);
+        }
         let mut record = Vec::new();
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
-        let meta = if found.present { Some(Meta::parse(&record)?) } else { None };
+        self.entry_of(place, &found, found.present.then(|| Rc::new(record)))
+    }
+
+    /// Does the same with the record that the transaction keeps.
+    fn kept_entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.is_of(place.space, &place.key)) {
+            let found = btree::Found { present: kept.record.is_some(), word: kept.word };
+            let record = kept.record.clone();
+            return self.entry_of(place, &found, record);
+        }
+        self.write_kept_before(None)?;
+        let stripe = LockStripes::stripe(place.db, place.key.suffix());
+        let ahead = self.pipeline.as_ref().map_or(LeafHint::Unknown, |run| run.ahead.of(place.space, stripe));
+        let mut record = Vec::new();
+        let (found, leaf) = self.keyspace.store.records.get_and_locate(ahead, place.key.as_slice(), &mut record)?;
+        let record = found.present.then(|| Rc::new(record));
+        self.kept = Some(KeptRecord {
+            db: place.db,
+            space: place.space,
+            key: place.key.clone(),
+            record: record.clone(),
+            word: found.word,
+            leaf,
+            changed_by: None,
+            is_similar: false,
+        });
+        self.entry_of(place, &found, record)
+    }
+
+    fn entry_of(
+        &mut self,
+        place: &KeyPlace,
+        found: &btree::Found,
+        record: Option<Rc<Vec<u8>>>,
+    ) -> Result<Option<Entry>> {
+        let meta = record.as_ref().map(|record| Meta::parse(record)).transpose()?;
         let mapped = self.keyspace.databases.mapped();
         self.durability_lsn =
-            self.durability_lsn.max(durability_lsn_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
+            self.durability_lsn.max(durability_lsn_of(found, meta.as_ref(), place.stripe_lsn, mapped));
         let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
         if field_times::are_all_due(&self.keyspace.store, &meta, self.now)? {
             return Ok(None);
         }
         let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
-        Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
+        Ok(record.map(|record| Entry { kind, expire_at_ms, len, word: found.word, record }))
+    }
+
+    /// Reads the record of an element, which a command may go on to change.
+    pub(crate) fn element(&self, key: &TreeKey, record: &mut Vec<u8>) -> Result<btree::Found> {
+        let records = &self.keyspace.store.records;
+        if self.mode != Mode::Writing {
+            return Ok(records.get(key.as_slice(), record)?);
+        }
+        let (found, leaf) = records.get_and_locate(LeafHint::Unknown, key.as_slice(), record)?;
+        *self.near.borrow_mut() = Some((key.clone(), leaf));
+        Ok(found)
+    }
+
+    /// Returns the leaf of a record that the transaction is about to change, if it has looked it up before.
+    pub(crate) fn leaf_of(&self, place: &KeyPlace) -> LeafHint {
+        if place.space != ELEMENTS {
+            return self
+                .kept
+                .as_ref()
+                .filter(|kept| kept.is_of(place.space, &place.key))
+                .map_or(LeafHint::Unknown, |kept| kept.leaf);
+        }
+        let near = self.near.borrow();
+        let leaf = near.as_ref().filter(|(key, _)| key.as_slice() == place.key.as_slice());
+        leaf.map_or(LeafHint::Unknown, |(_, leaf)| *leaf)
     }
 
     /// Returns the user key of a record. A long one is in the record's payload.
@@ -396,6 +475,9 @@ impl<'k> KeyTransaction<'k> {
                 return Err(Error::Misuse("a second change in a transaction that announced one"));
             }
             self.record_txn = Some(RecordTxn::begin(&self.keyspace.store));
+            if let Some(run) = &mut self.pipeline {
+                run.unsettle();
+            }
         }
         Ok(())
     }
@@ -520,7 +602,7 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Ends the transaction after its decision: serves those who wait for its keys, and releases the stripes.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let deferred = if self.is_nested { Vec::new() } else { self.serve_waiters() };
         self.end_served();
         if !deferred.is_empty() {

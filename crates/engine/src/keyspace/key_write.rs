@@ -8,6 +8,7 @@
 //!   counts, watchers
 //! ```
 
+use btree::LeafHint;
 use pager::Lsn;
 
 use crate::error::Result;
@@ -26,7 +27,15 @@ use crate::txn::page_changes::PageChanges;
 
 impl<'k> KeyTransaction<'k> {
     pub(crate) fn write(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
+        if let Some(facts) = self.keep(place, target)? {
+            return Ok(facts);
+        }
+        self.write_kept_before(Some(place))?;
         self.before_change()?;
+        let leaf = self.leaf_of(place);
+        if self.kept.as_ref().is_some_and(|kept| kept.is_of(place.space, &place.key)) {
+            self.kept = None;
+        }
         if let RecordChange::Put(put) = target
             && place.space != ELEMENTS
         {
@@ -38,10 +47,10 @@ impl<'k> KeyTransaction<'k> {
                 self.add_expiry(place, expiry::entry_of_fields(time, key))?;
             }
         }
-        let mut facts = self.write_record(place, target)?;
+        let mut facts = self.write_record(place, target, leaf)?;
         if facts.needs_txn {
             self.begin()?;
-            facts = self.write_record(place, target)?;
+            facts = self.write_record(place, target, leaf)?;
         }
         if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.record_txn) {
             self.leaves_garbage = true;
@@ -62,7 +71,13 @@ impl<'k> KeyTransaction<'k> {
         Ok(())
     }
 
-    fn write_record(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
+    /// Writes a record, whose leaf may be known.
+    pub(crate) fn write_record(
+        &mut self,
+        place: &KeyPlace,
+        target: &RecordChange<'_>,
+        leaf: LeafHint,
+    ) -> Result<Replaced> {
         let (now, key) = (self.now, place.key.as_slice());
         if place.space != ELEMENTS
             && let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.record_txn)
@@ -71,9 +86,11 @@ impl<'k> KeyTransaction<'k> {
         }
         let records = &self.keyspace.store.records;
         let (done, alone) = match &mut self.record_txn {
-            Some(txn) => (txn.change(records, key, |old, pages| apply(old, pages, target, now, false))?, false),
+            Some(txn) => {
+                (txn.change_at(leaf, records, key, |old, pages| apply(old, pages, target, now, false))?, false)
+            }
             None => {
-                let done = records.modify(key, None, |old, change| {
+                let done = records.modify_with_hint(leaf, key, None, |old, change| {
                     apply(old.as_ref(), &mut PageChanges::alone(change), target, now, true)
                 })?;
                 (done, true)
@@ -105,7 +122,7 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    fn after_write(&mut self, place: &KeyPlace, target: &RecordChange<'_>, facts: &Replaced) -> Result<()> {
+    pub(crate) fn after_write(&mut self, place: &KeyPlace, target: &RecordChange<'_>, facts: &Replaced) -> Result<()> {
         let key = place.key.as_slice();
         let stale = facts.stale_time().map(|old| expiry::entry(old, key));
         let stale_of_fields = facts.stale_field_time().map(|old| expiry::entry_of_fields(old, key));

@@ -89,6 +89,7 @@ impl Bucket {
 }
 
 /// The levels of a collection, with changes that are not written yet.
+#[derive(Clone)]
 pub(crate) struct Levels<'t> {
     tree: &'t Tree,
     version: u64,
@@ -108,6 +109,11 @@ impl<'t> Levels<'t> {
     /// Returns the highest level, which belongs into the collection's record.
     pub fn top(&self) -> u8 {
         self.top
+    }
+
+    /// Returns whether there are changes that are not written yet.
+    pub fn is_changed(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     /// Takes the changes: the tree key of each record, and its value, `None` if it is to be removed.

@@ -9,6 +9,7 @@
 //! (EN-48); so every loop here is bounded.
 
 use std::ops::{Bound, Range};
+use std::rc::Rc;
 
 use btree::{Batch, ReadMode, ScanState};
 
@@ -141,14 +142,14 @@ impl ItemValue<'_> {
 }
 
 fn packed_entry(value: &[u8], expire_at_ms: Option<u64>) -> Entry {
-    let record = [&[0, 0], value].concat();
+    let record = Rc::new([&[0, 0], value].concat());
     Entry { kind: Kind::String, expire_at_ms, len: value.len() as u64, word: 0, record }
 }
 
 fn element_entry(record: Vec<u8>, word: u64) -> Result<Entry> {
     let meta = Meta::parse(&record)?;
     let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
-    Ok(Entry { kind, expire_at_ms, len, word, record })
+    Ok(Entry { kind, expire_at_ms, len, word, record: Rc::new(record) })
 }
 
 impl Entry {
@@ -212,7 +213,7 @@ impl KeyTransaction<'_> {
             Body::Elements { version, .. } => {
                 let Some(key) = self.member_key(version, entry.kind, member) else { return Ok(None) };
                 let mut record = Vec::new();
-                let found = self.keyspace.store.records.get(key.as_slice(), &mut record)?;
+                let found = self.element(&key, &mut record)?;
                 if found.present { element_entry(record, found.word).map(Some) } else { Ok(None) }
             }
             Body::Inline(payload) => {
@@ -281,6 +282,12 @@ impl KeyTransaction<'_> {
         for _ in 0..DRAWS {
             let interval = self.draw(intervals);
             let hashes = bound(interval)..bound(interval + 1);
+            if live == count {
+                match self.draw_counted(entry, hashes, intervals == 1)? {
+                    Some(drawn) => return Ok(Some(drawn)),
+                    None => continue,
+                }
+            }
             let mut found = 0;
             let mut walk = self.members_between(entry, hashes.clone())?;
             while walk.next(self)?.is_some() {
@@ -296,6 +303,30 @@ impl KeyTransaction<'_> {
             }
         }
         owned(self.members(entry)?.next(self)?)
+    }
+
+    /// Accepts an interval of hashes as `random_member` does and draws one of its elements, none of which is due. They are counted by the tree, and not read.
+    fn draw_counted(&self, entry: &Entry, hashes: Range<u64>, is_only: bool) -> Result<Option<(Vec<u8>, Entry)>> {
+        let Body::Elements { version, .. } = Meta::parse(&entry.record)?.body else {
+            return Err(Error::Misuse("a packed collection"));
+        };
+        let bound = |hash: u64| key::member_bound(version, element_kind(entry.kind), hash.min(HASHES));
+        let (from, to) = (bound(hashes.start), bound(hashes.end));
+        let records = &self.keyspace.store.records;
+        let found = records.count(&from, Some(&to), u64::MAX)?;
+        if found == 0 || !is_only && self.draw(INTERVAL_MAX) >= found {
+            return Ok(None);
+        }
+        let Some(tree_key) = records.skip(&from, Some(&to), self.draw(found))? else { return Ok(None) };
+        let (mut record, mut member) = (Vec::new(), Vec::new());
+        if !self.element(&TreeKey::from_bytes(&tree_key), &mut record)?.present {
+            return Ok(None);
+        }
+        match key::parse_member(&tree_key)?.short {
+            Some(short) => member.extend_from_slice(short),
+            None => self.long_member(&record, &mut member)?,
+        }
+        Ok(Some((member, element_entry(record, 0)?)))
     }
 
     /// Returns the bytes of a key: its record, and those of its elements as the mean of some.

@@ -284,7 +284,7 @@ impl<'k> KeyTransaction<'k> {
             removed += 1;
         }
         match count.saturating_sub(removed) {
-            _ if removed == 0 => {}
+            _ if removed == 0 => index.into_iter().for_each(|index| self.put_index_back(index)),
             0 => self.remove_record_at(place)?,
             left => match self.repacked(entry, left)? {
                 Some((stored_key, items)) => self.put_packed(place, &meta, &stored_key, &items)?,

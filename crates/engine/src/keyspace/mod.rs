@@ -2,6 +2,7 @@
 //! reading order.
 
 mod access;
+pub(crate) mod ahead;
 mod background;
 pub(crate) mod background_signal;
 mod build;
@@ -17,6 +18,7 @@ pub(crate) mod field_times;
 mod field_times_write;
 mod flush;
 mod follow;
+pub(crate) mod kept_record;
 pub(crate) mod key;
 mod key_events;
 mod key_lock_wait;
@@ -32,6 +34,7 @@ mod member_hash;
 mod members;
 mod members_write;
 mod packed;
+mod pipeline;
 pub(crate) mod purge;
 pub(crate) mod record;
 mod record_change;
@@ -51,9 +54,11 @@ pub(crate) mod value;
 mod waiters;
 mod watch;
 mod watch_registry;
+mod write_back;
 pub(crate) mod writer_number;
 
-pub use access::{Ahead, Found, Got};
+pub use access::{Found, Got};
+pub use ahead::Ahead;
 pub use background_signal::Progress;
 pub use build::Build;
 pub use encoding_limits::{EncodingLimits, LimitNumbers};
@@ -69,6 +74,7 @@ pub use list::End;
 pub use list_read::ListWalk;
 pub use members::{ItemValue, MemberItem, MemberWalk};
 pub use packed::PackLimits;
+pub use pipeline::PipelineEnd;
 pub use record::Kind;
 pub use record_change::Expire;
 pub use score::ScoreBound;

@@ -87,6 +87,13 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
+    /// Describes a replacement that leaves pages, version id and expiry times as they are.
+    pub fn in_place(old: Option<&Head>) -> Replaced {
+        let expire = old.and_then(|old| old.expire);
+        let kind = old.map(|old| old.kind);
+        Replaced { existed: old.is_some(), kind, expire, new_expire: expire, ..Replaced::default() }
+    }
+
     /// Returns the old record's expiry time if the new record has another one.
     pub fn stale_time(&self) -> Option<u64> {
         self.expire.filter(|old| Some(*old) != self.new_expire)

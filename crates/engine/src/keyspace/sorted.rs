@@ -156,7 +156,8 @@ impl<'k> KeyTransaction<'k> {
     }
 
     pub(crate) fn levels(&self, elements: SortedElements) -> Levels<'k> {
-        self.keyspace.sorted_levels(elements)
+        let kept = self.kept_levels.as_ref().filter(|(version, _)| *version == elements.version);
+        kept.map_or_else(|| self.keyspace.sorted_levels(elements), |(_, levels)| levels.clone())
     }
 
     /// Returns the number of members of a sorted set before a place.
@@ -173,6 +174,11 @@ impl<'k> KeyTransaction<'k> {
 
     /// Begins a walk in the order of scores, with the member that `rank` others precede. Backward, the members before it follow.
     pub fn sorted(&self, entry: &Entry, rank: u64, is_backward: bool) -> Result<SortedWalk> {
+        self.sorted_few(entry, rank, is_backward, u64::MAX)
+    }
+
+    /// Does the same for a caller that takes at most so many members, which is not 0.
+    pub fn sorted_few(&self, entry: &Entry, rank: u64, is_backward: bool, most: u64) -> Result<SortedWalk> {
         let meta = Meta::parse(&entry.record)?;
         let source = match SortedElements::of(&meta)? {
             None => {
@@ -202,6 +208,7 @@ impl<'k> KeyTransaction<'k> {
                 } else {
                     ScanState::new(Bound::Included(&at), Bound::Excluded(&end), false)
                 };
+                let state = state.with_limit(usize::try_from(most).unwrap_or(usize::MAX));
                 SortedSource::Elements { version, state: Box::new(state), batch: Batch::new(), at: 0 }
             }
         };

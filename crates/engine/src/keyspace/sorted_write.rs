@@ -114,17 +114,22 @@ impl<'k> KeyTransaction<'k> {
             let count = index.count;
             let fields = self.write_levels(place, index)?;
             self.put_count(place, &meta, form, count, &fields)?;
+        } else {
+            self.put_index_back(index);
         }
         Ok(done)
     }
 
-    /// Returns the elements by score of a sorted set that is not packed, to be changed; `None` for other collections.
-    pub(crate) fn score_index(&self, meta: &Meta<'_>) -> Result<Option<ScoreIndex<'k>>> {
+    /// Returns the elements by score of a sorted set that is not packed, to be changed; `None` for other collections. `write_levels` or `put_index_back` ends
+    /// that.
+    pub(crate) fn score_index(&mut self, meta: &Meta<'_>) -> Result<Option<ScoreIndex<'k>>> {
         if meta.head.kind != Kind::ZSet {
             return Ok(None);
         }
         let Some(elements) = SortedElements::of(meta)? else { return Ok(None) };
-        let (SortedElements { count, version, .. }, levels) = (elements, self.levels(elements));
+        let SortedElements { count, version, .. } = elements;
+        let kept = self.kept_levels.take_if(|(of, _)| *of == version);
+        let levels = kept.map_or_else(|| self.keyspace.sorted_levels(elements), |(_, levels)| levels);
         Ok(Some(ScoreIndex { version, levels, count, elements_max: self.keyspace.level_sizes.elements }))
     }
 
@@ -157,10 +162,23 @@ impl<'k> KeyTransaction<'k> {
         index.levels.removed(&sub)
     }
 
-    /// Writes the changed levels. Returns the fields of the collection's record.
+    /// Writes the changed levels, in a pipeline with the collection's record. Returns the fields of that record.
     pub(crate) fn write_levels(&mut self, place: &KeyPlace, mut index: ScoreIndex<'k>) -> Result<Vec<u8>> {
-        self.write_level_changes(place, &mut index.levels)?;
-        Ok(vec![index.levels.top()])
+        let fields = vec![index.levels.top()];
+        let is_kept = self.kept.as_ref().is_some_and(|kept| kept.is_of(place.space, &place.key));
+        if self.pipeline.is_some() && is_kept {
+            self.kept_levels = Some((index.version, index.levels));
+        } else {
+            self.write_level_changes(place, &mut index.levels)?;
+        }
+        Ok(fields)
+    }
+
+    /// Ends the use of an index that was not changed.
+    pub(crate) fn put_index_back(&mut self, index: ScoreIndex<'k>) {
+        if index.levels.is_changed() {
+            self.kept_levels = Some((index.version, index.levels));
+        }
     }
 
     /// Writes the changed records of levels.
@@ -206,7 +224,7 @@ impl<'k> KeyTransaction<'k> {
 
     fn remove_some(&mut self, db: u8, key: &[u8], rank: u64, count: u64) -> Result<u64> {
         let Some(entry) = self.peek(db, key)? else { return Err(Error::corrupt("EN-72: fewer members than counted")) };
-        let (mut walk, mut members) = (self.sorted(&entry, rank, false)?, Vec::new());
+        let (mut walk, mut members) = (self.sorted_few(&entry, rank, false, count)?, Vec::new());
         while (members.len() as u64) < count
             && let Some((_, member)) = walk.next(self)?
         {

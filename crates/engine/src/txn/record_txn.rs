@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 use std::collections::btree_map::Entry;
 
-use btree::{Modified, OldRecord, Tree, TreeId};
+use btree::{LeafHint, Modified, OldRecord, Tree, TreeId};
 use pager::{Lsn, PageId, Run, TxnId, UndoReserve};
 use stdx::sync::atomic::Ordering;
 
@@ -110,12 +110,23 @@ impl<'s> RecordTxn<'s> {
         key: &[u8],
         f: impl FnOnce(Option<&OldRecord<'_>>, &mut PageChanges<'_, '_>) -> R,
     ) -> Result<Modified<R>> {
+        self.change_at(LeafHint::Unknown, tree, key, f)
+    }
+
+    /// Does the same, beginning at the leaf of the hint.
+    pub fn change_at<R>(
+        &mut self,
+        leaf: LeafHint,
+        tree: &Tree,
+        key: &[u8],
+        f: impl FnOnce(Option<&OldRecord<'_>>, &mut PageChanges<'_, '_>) -> R,
+    ) -> Result<Modified<R>> {
         self.sound()?;
         self.store.pager.admit()?;
         self.reserve.reserve_pages(self.undo_cost.pages_with_one_more())?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
         let cost = &mut self.undo_cost;
-        let done = tree.modify(key, Some(self.id), |old, change| {
+        let done = tree.modify_with_hint(leaf, key, Some(self.id), |old, change| {
             let old_len = old.as_ref().map_or(0, |old| old.value.len());
             let entry = images.entry((tree.id(), key.to_vec()));
             let cost_before = match &entry {

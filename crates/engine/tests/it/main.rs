@@ -12,6 +12,7 @@ mod key_transactions;
 mod large;
 mod lists;
 mod lock_queues;
+mod pipelines;
 mod rename;
 mod rows;
 mod seen_maps;
