@@ -136,7 +136,7 @@ impl Session {
             return None;
         }
         keys.truncate(piped[count - 1].keys_end);
-        self.run_piped((&args, &keys), &mut piped, io)
+        self.run_piped(&args, &keys, &mut piped, io)
     }
 
     /// Returns the command of a request and its function, if it may be a part of a pipeline.
@@ -151,7 +151,8 @@ impl Session {
 
     fn run_piped(
         &mut self,
-        (args, keys): (&[&[u8]], &[(u8, &[u8])]),
+        args: &[&[u8]],
+        keys: &[(u8, &[u8])],
         piped: &mut [Piped],
         io: &mut Io<'_>,
     ) -> Option<PipelineRan> {

@@ -205,7 +205,7 @@ fn what_fails_on_a_full_disk_is_undone_from_the_first_undecided_command_on() {
     // With space, the others do what they do alone.
     world.folder.set_capacity(None);
     world.engine.pager().background_step().expect("space is found again");
-    commands.remove(19);
+    drop(commands.remove(19));
     for command in &commands[end.settled..] {
         world.engine.keyspace().write::<_, Error>(KeySet::Keys(&KEYS), false, |txn| command(txn)).unwrap();
     }
