@@ -23,7 +23,10 @@ fn follow(world: &World, note: &[u8]) -> FollowWriter {
     world.engine.keyspace().follow(note).unwrap().0
 }
 
-fn state(world: &World) -> (Option<Vec<u8>>, [Option<Vec<u8>>; 2], Vec<(String, Vec<u8>)>, [u64; 2]) {
+/// The note, two keys, the libraries, and the numbers of keys of two databases.
+type FollowState = (Option<Vec<u8>>, [Option<Vec<u8>>; 2], Vec<(String, Vec<u8>)>, [u64; 2]);
+
+fn state(world: &World) -> FollowState {
     let keyspace = world.engine.keyspace();
     let values = [world.get(0, b"k"), world.get(3, b"k")];
     let documents = world.engine.documents().list("library").unwrap();
