@@ -42,9 +42,8 @@ struct Loser {
     /// Number of rows in runs.
     written: u64,
     file: Option<Arc<dyn Device>>,
-    /// Maps of the rows, and the one that was added last.
+    /// Maps of the rows.
     maps: BTreeSet<MapId>,
-    last_map: Option<MapId>,
 }
 
 impl Loser {
@@ -59,10 +58,8 @@ impl Loser {
         if before.is_some_and(|before| writer_of(map, before) == Some(txn)) {
             return;
         }
-        // Changes mostly come in stretches of one map.
-        if map != QUEUE && self.last_map != Some(map) {
+        if map != QUEUE {
             self.maps.insert(map);
-            self.last_map = Some(map);
         }
         // As `UndoStep::bytes`, which it will become.
         let bytes = (256 + 3 * key.len() + 2 * before.map_or(0, <[u8]>::len)) as u64;

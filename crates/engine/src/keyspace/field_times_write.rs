@@ -54,7 +54,7 @@ impl TimedHash {
 }
 
 impl KeyTransaction<'_> {
-    fn is_due(&self, time: Option<u64>) -> bool {
+    pub(crate) fn is_due(&self, time: Option<u64>) -> bool {
         time.is_some_and(|time| self.now > time)
     }
 

@@ -237,7 +237,7 @@ impl<'k> KeyTransaction<'k> {
         let mut removed = 0;
         for member in members {
             // A due field is not there, and leaves with the rest of them.
-            let is_due = items.time(member)?.flatten().is_some_and(|time| self.now > time);
+            let is_due = self.is_due(items.time(member)?.flatten());
             removed += u64::from(!is_due && items.remove(member)?);
         }
         if removed > 0 {
