@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use os::{Aligned, Device, Folder, Open};
 
-use crate::control::Control;
+use crate::control::ControlPages;
 use crate::error::{Error, Result};
 use crate::files::DATA_FILE;
 use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
+use crate::root::{Root, RootRecord};
 use crate::space_map::FIRST_PAGE;
 use crate::wal::read;
 use crate::wal::segment::{SegmentInfo, file_name};
@@ -52,9 +53,8 @@ impl Pager {
             let name = file_name(number);
             bytes += copy_file(self.folder().as_ref(), &name, target, &name)?;
         }
-        let data = open(target, DATA_FILE)?;
-        let mut control = Control { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() };
-        control.write(data.as_ref())?;
+        let root = ControlPages::new(open(target, DATA_FILE)?);
+        root.compare_and_set(0, RootRecord { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() })?;
         target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
         Ok(Backup { from: pin.lsn(), to, bytes })
     }
@@ -64,7 +64,8 @@ impl Pager {
         let data = target
             .open(DATA_FILE, Open::Existing)
             .map_err(|error| Error::io("opening the data file of the backup", error))?;
-        let control = Control::read(data.as_ref())?
+        let control = ControlPages::new(data)
+            .get()?
             .filter(|control| control.database == self.database())
             .ok_or_else(|| Error::Format("the folder holds no backup of this database".into()))?;
         let _pin = self.pin_wal();

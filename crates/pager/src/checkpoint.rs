@@ -5,10 +5,10 @@
 
 use stdx::sync::atomic::Ordering;
 
-use crate::control::Control;
 use crate::error::Result;
 use crate::page::Lsn;
 use crate::pager::Pager;
+use crate::root::RootRecord;
 
 impl Pager {
     /// Makes a checkpoint at the oldest change that is not on disk, or earlier if the hook asks for it. Returns the position, and recycles WAL segments
@@ -27,9 +27,9 @@ impl Pager {
         self.wal().flush_to(head.max(lsn))?;
         let mut control = self.control.lock();
         if lsn > control.checkpoint {
-            // The block is written first: if the write fails, the WAL is still needed from the old position on.
-            let mut next = Control { checkpoint: lsn, ..*control };
-            next.write(self.pool.data.as_ref())?;
+            // The root is replaced first: if that fails, the WAL is still needed from the old position on.
+            let next = RootRecord { checkpoint: lsn, ..*control };
+            self.root.compare_and_set(control.boot, next)?;
             *control = next;
             self.checkpoint_lsn.store(lsn, Ordering::Relaxed);
             self.checkpoints.fetch_add(1, Ordering::Relaxed);

@@ -27,6 +27,7 @@ mod reader_pool;
 mod recovery;
 mod redo;
 mod redo_batch;
+mod root;
 mod snapshot;
 mod space;
 mod space_map;

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use os::{Clock, Device, Folder, Open};
+use os::{Clock, Folder, Open};
 use stdx::sync::atomic::{AtomicBool, AtomicU64};
 use stdx::sync::{Condvar, Mutex};
 
 use crate::buffer_pool::BufferPool;
-use crate::control::Control;
+use crate::control::ControlPages;
 use crate::double_write::DoubleWrite;
 use crate::error::{Error, Result};
 use crate::files::DATA_FILE;
@@ -20,6 +20,7 @@ use crate::pager::{Background, Options, Pager};
 use crate::reader_pool::ReaderPool;
 use crate::recovery::{Recovery, RecoveryReport};
 use crate::redo::RedoTable;
+use crate::root::{Root, RootRecord};
 use crate::space_map::{self, Space};
 use crate::wal::read::segments;
 use crate::wal::record::Observer;
@@ -51,7 +52,8 @@ impl Pager {
     ) -> Result<Opened> {
         let name = DATA_FILE;
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
-        let found = Control::read(data.as_ref())?;
+        let root = ControlPages::new(data.clone());
+        let found = root.get()?;
         // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.
         let created = match found {
             None => true,
@@ -59,14 +61,20 @@ impl Pager {
         };
         let mut control = match found {
             Some(control) => control,
-            None => Self::create(folder.as_ref(), data.as_ref(), random)?,
+            None => Self::create(folder.as_ref(), data.as_ref(), &root, random)?,
         };
         let mut double_write = DoubleWrite::new(DoubleWrite::open_device(folder.as_ref())?, control.database);
         let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
         double_write.clear()?;
         let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
-        let pager =
-            Pager::assemble(BufferPool::new(frames, data)?, double_write, control, folder.clone(), options.clone());
+        let pager = Pager::assemble(
+            BufferPool::new(frames, data)?,
+            double_write,
+            Box::new(root),
+            control,
+            folder.clone(),
+            options.clone(),
+        );
         let mut recovery = Recovery {
             pager: &pager,
             redo: &redo,
@@ -90,7 +98,7 @@ impl Pager {
         }
         // A new boot number before anything is logged: it is the epoch that tells new chunks from the torn tail.
         control.boot += 1;
-        control.write(pager.pool.data.as_ref())?;
+        pager.root.compare_and_set(control.boot - 1, control)?;
         *pager.control.lock() = control;
         let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
         let segments = Segments::new(folder, control.database, size, distance, used)?;
@@ -119,7 +127,8 @@ impl Pager {
     pub(crate) fn assemble(
         pool: BufferPool,
         double_write: DoubleWrite,
-        control: Control,
+        root: Box<dyn Root>,
+        control: RootRecord,
         folder: Arc<dyn Folder>,
         options: Options,
     ) -> Pager {
@@ -129,6 +138,7 @@ impl Pager {
             cleaner: Mutex::new(BatchWriter::new(double_write)),
             pages_written: Default::default(),
             wal: OnceLock::new(),
+            root,
             control: Mutex::new(control),
             folder,
             checkpoint_hook: OnceLock::new(),
@@ -148,7 +158,7 @@ impl Pager {
         }
     }
 
-    fn create(folder: &dyn Folder, data: &dyn Device, random: u64) -> Result<Control> {
+    fn create(folder: &dyn Folder, data: &dyn os::Device, root: &dyn Root, random: u64) -> Result<RootRecord> {
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
         if names.iter().any(|name| segment::file_number(name).is_some()) && data.len() == 0 {
             return Err(Error::Format(
@@ -157,8 +167,8 @@ impl Pager {
         }
         data.grow(space_map::FIRST_BYTES).map_err(|error| Error::io("creating the data file", error))?;
         folder.sync().map_err(|error| Error::io("syncing the data folder", error))?;
-        let mut control = Control { sequence: 0, database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0 };
-        control.write(data)?;
+        let control = RootRecord { database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0 };
+        root.compare_and_set(0, control)?;
         Ok(control)
     }
 }

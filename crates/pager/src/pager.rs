@@ -15,11 +15,11 @@ use stdx::watermark::Watermark;
 
 use crate::buffer_pool::BufferPool;
 use crate::capture::Loss;
-use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::frame;
 use crate::page::{Lsn, NO_PAGE};
 use crate::reader_pool::ReaderPool;
+use crate::root::{Root, RootRecord};
 use crate::space_map::Space;
 use crate::undo_scope;
 use crate::wal::read::RecoveryTarget;
@@ -105,7 +105,9 @@ pub struct Pager {
     pub(crate) cleaner: Mutex<BatchWriter>,
     pub(crate) pages_written: stdx::counter::Counter,
     pub(crate) wal: OnceLock<Wal>,
-    pub(crate) control: Mutex<Control>,
+    pub(crate) root: Box<dyn Root>,
+    /// The content of the root, which only this opening replaces.
+    pub(crate) control: Mutex<RootRecord>,
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) options: Options,
     pub(crate) checkpoint_hook: OnceLock<CheckpointHook>,
@@ -153,7 +155,7 @@ impl Pager {
         self.checkpoint_lsn.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn control_copy(&self) -> Control {
+    pub(crate) fn control_copy(&self) -> RootRecord {
         *self.control.lock()
     }
 

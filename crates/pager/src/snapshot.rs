@@ -19,6 +19,7 @@ use stdx::sync::atomic::Ordering;
 
 use crate::buffer_pool::BufferPool;
 use crate::capture::Loss;
+use crate::control::ControlPages;
 use crate::double_write::DoubleWrite;
 use crate::error::{Error, Result};
 use crate::frame::RAW;
@@ -63,14 +64,15 @@ impl PageSnapshot {
         let live = &self.live;
         let device = Arc::new(SnapshotDevice { live: live.clone(), loss: self.loss.clone() });
         let frames = (frame_bytes / PAGE_BYTES as u64).max(64) as usize;
-        let mut pool = BufferPool::new(frames, device)?;
+        let mut pool = BufferPool::new(frames, device.clone())?;
         pool.lsn_max = instant;
         // Nothing becomes dirty, so nothing is written to it.
         let unused = live.folder().scratch().map_err(|error| Error::io("creating the snapshot's file", error))?;
         let control = live.control_copy();
         let options = Options { frame_bytes, background: Background::Manual, interleave: None, ..live.options.clone() };
         let double_write = DoubleWrite::new(unused, control.database);
-        let pager = Pager::assemble(pool, double_write, control, live.folder().clone(), options);
+        let root = Box::new(ControlPages::new(device));
+        let pager = Pager::assemble(pool, double_write, root, control, live.folder().clone(), options);
         pager.checkpoint_lsn.store(instant, Ordering::Relaxed);
         Ok(Arc::new(pager))
     }
