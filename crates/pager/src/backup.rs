@@ -20,8 +20,8 @@ use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::root::{Root, RootRecord};
 use crate::space_map::FIRST_PAGE;
-use crate::wal::read;
-use crate::wal::segment::{SegmentInfo, file_name};
+use crate::wal::log_files::{self, file_name};
+use crate::wal::log_store::SegmentInfo;
 
 const COPY_BYTES: usize = 1 << 20;
 const TORN_READS_MAX: usize = 8;
@@ -69,11 +69,11 @@ impl Pager {
             .filter(|control| control.database == self.database())
             .ok_or_else(|| Error::Format("the folder holds no backup of this database".into()))?;
         let _pin = self.pin_wal();
-        let copied = read::segments(target, control.database)?;
+        let copied = log_files::segments(target, control.database)?;
         let last = copied.last().map_or(0, |segment| segment.number);
         let to = self.wal_head();
         self.flush_to(to)?;
-        let ours = read::segments(self.folder().as_ref(), control.database)?;
+        let ours = log_files::segments(self.folder().as_ref(), control.database)?;
         if !ours.iter().any(|segment| segment.number == last) {
             return Err(segment_recycled(last));
         }
@@ -101,7 +101,7 @@ impl Pager {
             ErrorKind::NotFound => segment_recycled(segment.number),
             _ => Error::io(format!("opening '{name}'"), error),
         })?;
-        if read::segment_in(now.as_ref(), segment.number, self.database())? != Some(segment) {
+        if log_files::segment_in(now.as_ref(), segment.number, self.database())? != Some(segment) {
             return Err(segment_recycled(segment.number));
         }
         target.rename(PARTIAL, &name).map_err(failed)?;
@@ -109,7 +109,7 @@ impl Pager {
     }
 
     fn segments_from(&self, from: Lsn) -> Result<Vec<u64>> {
-        let all = read::segments(self.folder().as_ref(), self.database())?;
+        let all = log_files::segments(self.folder().as_ref(), self.database())?;
         let first = all.iter().rev().find(|segment| segment.start <= from).map_or(0, |segment| segment.number);
         Ok(all.iter().map(|segment| segment.number).filter(|number| *number >= first).collect())
     }

@@ -22,11 +22,12 @@ use crate::recovery::{Recovery, RecoveryReport};
 use crate::redo::RedoTable;
 use crate::root::{Root, RootRecord};
 use crate::space_map::{self, Space};
-use crate::wal::read::segments;
+use crate::wal::FIRST_LSN;
+use crate::wal::log_files::{LogFiles, file_number};
+use crate::wal::log_store::LogStore;
 use crate::wal::record::Observer;
 use crate::wal::segment::Segments;
 use crate::wal::stream::{Wal, WalOptions};
-use crate::wal::{FIRST_LSN, segment};
 use crate::write_batch::BatchWriter;
 
 /// An opened pager.
@@ -54,15 +55,14 @@ impl Pager {
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
         let root = ControlPages::new(data.clone());
         let found = root.get()?;
-        // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.
-        let created = match found {
-            None => true,
-            Some(control) => control.checkpoint == FIRST_LSN && segments(folder.as_ref(), control.database)?.is_empty(),
-        };
         let mut control = match found {
             Some(control) => control,
             None => Self::create(folder.as_ref(), data.as_ref(), &root, random)?,
         };
+        let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
+        let log: Arc<dyn LogStore> = Arc::new(LogFiles::new(folder.clone(), control.database, size, distance));
+        // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.
+        let created = found.is_none() || (control.checkpoint == FIRST_LSN && log.segments()?.is_empty());
         let mut double_write = DoubleWrite::new(DoubleWrite::open_device(folder.as_ref())?, control.database);
         let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
         double_write.clear()?;
@@ -86,7 +86,7 @@ impl Pager {
             recovery.report.to = FIRST_LSN;
             (FIRST_LSN, Vec::new())
         } else {
-            let end = recovery.run(&folder, control.database, control.checkpoint, options.recovery_target)?;
+            let end = recovery.run(&log, control.database, control.checkpoint, options.recovery_target)?;
             (end.lsn, end.used)
         };
         let recovered = recovery.report;
@@ -100,8 +100,7 @@ impl Pager {
         control.boot += 1;
         pager.root.compare_and_set(control.boot - 1, control)?;
         *pager.control.lock() = control;
-        let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
-        let segments = Segments::new(folder, control.database, size, distance, used)?;
+        let segments = Segments::new(log, control.database, used)?;
         let wal_options = WalOptions {
             ring_bytes: options.ring_bytes,
             start,
@@ -160,7 +159,7 @@ impl Pager {
 
     fn create(folder: &dyn Folder, data: &dyn os::Device, root: &dyn Root, random: u64) -> Result<RootRecord> {
         let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
-        if names.iter().any(|name| segment::file_number(name).is_some()) && data.len() == 0 {
+        if names.iter().any(|name| file_number(name).is_some()) && data.len() == 0 {
             return Err(Error::Format(
                 "the data folder has log segments but no data file: restore a backup or choose an empty folder".into(),
             ));

@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use os::Folder;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -30,6 +29,7 @@ use crate::pager::Pager;
 use crate::redo::RedoTable;
 use crate::redo_batch::{RecordsOfPage, RedoBatch};
 use crate::space_map;
+use crate::wal::log_store::LogStore;
 use crate::wal::read::{RecoveryTarget, WalEnd, WalReader};
 use crate::wal::record::{Observer, Record, kind, unfold_image};
 
@@ -64,9 +64,9 @@ pub(crate) struct Recovery<'a> {
 
 impl Recovery<'_> {
     /// Redoes the WAL from `from` to its end, or as far as `until` allows. Returns where the WAL ends.
-    pub fn run(&mut self, folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalEnd> {
+    pub fn run(&mut self, log: &Arc<dyn LogStore>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalEnd> {
         self.report.from = from;
-        let mut reader = WalReader::open(folder, database, from, until)?;
+        let mut reader = WalReader::open(log, database, from, until)?;
         let pager = self.pager;
         let redo = PageRedo::new(pager, self.redo, if pager.is_manual() { 1 } else { threads() });
         if pager.is_manual() {

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
-use os::{Aligned, Device, Folder, Open};
+use os::{Aligned, Device};
 
 use crate::error::{Error, Result};
 use crate::page::Lsn;
+use crate::wal::log_store::{LogStore, SegmentInfo};
 use crate::wal::record::{self, Record};
-use crate::wal::segment::{self, BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, SegmentInfo};
+use crate::wal::segment::{BLOCK, CHUNK_HEADER, ChunkHeader};
 
 const READ_BYTES: usize = 2 << 20;
 
@@ -27,7 +28,7 @@ pub struct RecoveryTarget {
 
 /// Reads chunks one after another and cuts the stream into closed mini-transactions.
 pub struct WalReader {
-    folder: Arc<dyn Folder>,
+    log: Arc<dyn LogStore>,
     database: u64,
     until: RecoveryTarget,
     from: Lsn,
@@ -59,38 +60,10 @@ pub struct WalEnd {
     pub used: Vec<SegmentInfo>,
 }
 
-/// Returns the segments of this database in the folder, by number.
-pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<SegmentInfo>> {
-    let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;
-    let mut found = Vec::new();
-    for number in names.iter().filter_map(|name| segment::file_number(name)) {
-        let name = segment::file_name(number);
-        let device =
-            folder.open(&name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
-        found.extend(segment_in(device.as_ref(), number, database)?);
-    }
-    found.sort_by_key(|segment| segment.number);
-    Ok(found)
-}
-
-/// Returns the segment in the file of this number, `None` if the file holds none of this database.
-pub fn segment_in(device: &dyn Device, number: u64, database: u64) -> Result<Option<SegmentInfo>> {
-    if device.len() < BLOCK as u64 {
-        return Ok(None);
-    }
-    let mut block = Aligned::with_capacity(BLOCK);
-    device
-        .read(0, block.as_mut_slice())
-        .map_err(|error| Error::io(format!("reading the header of '{}'", segment::file_name(number)), error))?;
-    let header = SegmentHeader::decode(block.as_slice());
-    let header = header.filter(|header| header.number == number && header.database == database);
-    Ok(header.map(|header| SegmentInfo { number, start: header.start }))
-}
-
 impl WalReader {
     /// Starts reading such that every record from `from` on is delivered. `from` is the start of a mini-transaction.
-    pub fn open(folder: &Arc<dyn Folder>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalReader> {
-        let all = segments(folder.as_ref(), database)?;
+    pub fn open(log: &Arc<dyn LogStore>, database: u64, from: Lsn, until: RecoveryTarget) -> Result<WalReader> {
+        let all = log.segments()?;
         let first = all.iter().rev().find(|segment| segment.start <= from);
         let Some(first) = first.copied() else {
             return Err(Error::Corrupt {
@@ -99,9 +72,9 @@ impl WalReader {
                 page: None,
             });
         };
-        let device = open_segment(folder.as_ref(), first.number)?;
+        let device = log.open(first.number)?;
         Ok(WalReader {
-            folder: folder.clone(),
+            log: log.clone(),
             database,
             until,
             from,
@@ -176,7 +149,7 @@ impl WalReader {
     fn corrupt(&self, at: usize, what: &str) -> Error {
         Error::Corrupt {
             what: format!("{what} at log position {}", self.buffer_start + at as u64),
-            file: segment::file_name(self.used.last().expect("one is open").number),
+            file: self.device.name().into(),
             page: None,
         }
     }
@@ -283,7 +256,7 @@ impl WalReader {
 
     fn open_next(&mut self) -> Result<bool> {
         let current = self.used.last().expect("one is open").number;
-        let all = segments(self.folder.as_ref(), self.database)?;
+        let all = self.log.segments()?;
         let Some(next) = successor(&all, current) else { return Ok(false) };
         if next.start != self.buffer_end() {
             return Err(self.corrupt(
@@ -291,7 +264,7 @@ impl WalReader {
                 &format!("the log ends before the start of the next segment at {}", next.start),
             ));
         }
-        self.device = open_segment(self.folder.as_ref(), next.number)?;
+        self.device = self.log.open(next.number)?;
         // The segments that were passed over stay in place as long as their neighbours: a gap in the numbers would end the WAL.
         self.used.extend(all.iter().filter(|one| (current + 1..=next.number).contains(&one.number)));
         self.limit = successor(&all, next.number).map(|next| next.start);
@@ -329,9 +302,4 @@ impl WalReader {
 fn successor(all: &[SegmentInfo], number: u64) -> Option<SegmentInfo> {
     let is_void = |one: &SegmentInfo| all.iter().any(|later| later.number > one.number && later.start <= one.start);
     (number + 1..).map_while(|number| all.iter().find(|one| one.number == number)).find(|one| !is_void(one)).copied()
-}
-
-fn open_segment(folder: &dyn Folder, number: u64) -> Result<Arc<dyn Device>> {
-    let name = segment::file_name(number);
-    folder.open(&name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))
 }
