@@ -95,7 +95,7 @@ impl Pager {
     }
 
     fn write_batch(&self, batch_writer: &mut BatchWriter, batch: &[(bool, PageId, usize)]) -> Result<usize> {
-        batch_writer.rewrite_unsettled(self.pool.data.as_ref())?;
+        batch_writer.settle()?;
         let mut copied: Vec<CopiedPage> = Vec::with_capacity(batch.len());
         let mut with_header = 0;
         for (raw, pid, index) in batch {
@@ -111,7 +111,7 @@ impl Pager {
         if copied.is_empty() {
             return Ok(0);
         }
-        let result = batch_writer.write(self.pool.data.as_ref(), &copied, with_header);
+        let result = batch_writer.write(&copied, with_header);
         for page in &copied {
             self.pool.frames[page.frame].end_write(result.is_ok());
         }

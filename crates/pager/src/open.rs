@@ -12,10 +12,12 @@ use stdx::sync::{Condvar, Mutex};
 
 use crate::buffer_pool::BufferPool;
 use crate::control::ControlPages;
+use crate::data_file::DataFile;
 use crate::double_write::DoubleWrite;
 use crate::error::{Error, Result};
 use crate::files::DATA_FILE;
 use crate::page::PAGE_BYTES;
+use crate::page_store::PageStore;
 use crate::pager::{Background, Options, Pager};
 use crate::reader_pool::ReaderPool;
 use crate::recovery::{Recovery, RecoveryReport};
@@ -67,14 +69,9 @@ impl Pager {
         let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
         double_write.clear()?;
         let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
-        let pager = Pager::assemble(
-            BufferPool::new(frames, data)?,
-            double_write,
-            Box::new(root),
-            control,
-            folder.clone(),
-            options.clone(),
-        );
+        let pages = Box::new(DataFile::new(data.clone(), double_write));
+        let pool = BufferPool::new(frames, data)?;
+        let pager = Pager::assemble(pool, pages, Box::new(root), control, folder, options.clone());
         let mut recovery = Recovery {
             pager: &pager,
             redo: &redo,
@@ -125,7 +122,7 @@ impl Pager {
     /// Creates the state of a pager that is not open: without a WAL, without threads.
     pub(crate) fn assemble(
         pool: BufferPool,
-        double_write: DoubleWrite,
+        pages: Box<dyn PageStore>,
         root: Box<dyn Root>,
         control: RootRecord,
         folder: Arc<dyn Folder>,
@@ -134,7 +131,7 @@ impl Pager {
         Pager {
             pool,
             space: Space::default(),
-            cleaner: Mutex::new(BatchWriter::new(double_write)),
+            cleaner: Mutex::new(BatchWriter::new(pages)),
             pages_written: Default::default(),
             wal: OnceLock::new(),
             root,

@@ -20,6 +20,7 @@ use stdx::sync::atomic::Ordering;
 use crate::buffer_pool::BufferPool;
 use crate::capture::Loss;
 use crate::control::ControlPages;
+use crate::data_file::DataFile;
 use crate::double_write::DoubleWrite;
 use crate::error::{Error, Result};
 use crate::frame::RAW;
@@ -70,9 +71,9 @@ impl PageSnapshot {
         let unused = live.folder().scratch().map_err(|error| Error::io("creating the snapshot's file", error))?;
         let control = live.control_copy();
         let options = Options { frame_bytes, background: Background::Manual, interleave: None, ..live.options.clone() };
-        let double_write = DoubleWrite::new(unused, control.database);
+        let pages = Box::new(DataFile::new(device.clone(), DoubleWrite::new(unused, control.database)));
         let root = Box::new(ControlPages::new(device));
-        let pager = Pager::assemble(pool, double_write, root, control, live.folder().clone(), options);
+        let pager = Pager::assemble(pool, pages, root, control, live.folder().clone(), options);
         pager.checkpoint_lsn.store(instant, Ordering::Relaxed);
         Ok(Arc::new(pager))
     }
