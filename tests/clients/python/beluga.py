@@ -243,6 +243,16 @@ class Tally:
     def equal(self, name, found, expected):
         self.check(name, found == expected, f"found {found!r}, expected {expected!r}")
 
+    def until(self, what, condition, seconds=60, detail=lambda: ""):
+        """Checks that a state comes: `until` whose deadline fails a check, with what `detail` then finds. True: it came."""
+        try:
+            until(what, condition, seconds)
+        except TimeoutError as error:
+            self.check(error, False, detail())
+            return False
+        self.passed += 1
+        return True
+
     def close(self):
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         print(f"{self.passed} passed, {self.failed} failed{skipped}", flush=True)
@@ -330,9 +340,10 @@ def redis_ping(server):
         return answer.startswith(b"+PONG"), time.monotonic() - begun
 
 
-def until(condition, limit=60):
-    end = time.monotonic() + limit
+def until(what, condition, seconds=60, pause=0.01):
+    """Waits for a state, with a pause between looks. Raises TimeoutError with the state's name if it has not come in time."""
+    end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            return False
-    return True
+            raise TimeoutError(f"{what} in {seconds} s")
+        time.sleep(pause)

@@ -251,13 +251,8 @@ def blocked_count(wire):
     return int(info.split(b"blocked_clients:")[1].split(b"\r\n")[0])
 
 
-def until(what, wire, is_reached):
-    end = time.monotonic() + 60
-    while not is_reached(blocked_count(wire)):
-        if time.monotonic() > end:
-            tally.check(what, False, f"{blocked_count(wire)} are blocked")
-            return
-    tally.check(what, True)
+def until_blocked(what, wire, count):
+    tally.until(what, lambda: blocked_count(wire) == count, detail=lambda: f"{blocked_count(wire)} are blocked")
 
 
 def departures(beluga):
@@ -268,14 +263,14 @@ def departures(beluga):
         gone, stays = Wire(beluga.port), Wire(beluga.port)
         name = gone.call("CLIENT", "ID")[1:-2]
         gone.send(request("BLPOP", "q", "0"))
-        until(f"{nth}: the first is blocked", control, lambda count: count == 1)
+        until_blocked(f"{nth}: the first is blocked", control, 1)
         stays.send(request("BLPOP", "q", "0"))
-        until(f"{nth}: both are blocked", control, lambda count: count == 2)
+        until_blocked(f"{nth}: both are blocked", control, 2)
         if nth % 2:
             gone.close()
         else:
             control.call("CLIENT", "KILL", "ID", name)
-        until(f"{nth}: one is left", control, lambda count: count == 1)
+        until_blocked(f"{nth}: one is left", control, 1)
         control.call("RPUSH", "q", "element")
         tally.equal(f"{nth}: the element goes to the client that is there", stays.reply(), b"*2\r\n$1\r\nq\r\n$7\r\nelement\r\n")
         stays.close()
@@ -299,8 +294,8 @@ def crowd(beluga, count):
         wire.send(request(*words))
         wires.append(wire)
         if nth % 500 == 499:
-            until(f"{nth + 1} are blocked", control, lambda blocked: blocked == nth + 1)
-    until("all are blocked", control, lambda blocked: blocked == count)
+            until_blocked(f"{nth + 1} are blocked", control, nth + 1)
+    until_blocked("all are blocked", control, count)
     more, each = status("Threads:") - threads, (status("VmRSS:") - memory) * 1024 / count
     print(f"{count} blocked clients: {more} more threads, {each:.0f} bytes each")
     tally.check("blocked clients have no thread", more < 40, f"{more} more threads")

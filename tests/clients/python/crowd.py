@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-from beluga import redis_ping, status, until
+from beluga import redis_ping, status
 
 
 def arguments(sessions):
@@ -146,16 +146,14 @@ def ends(tally, crowd, what, running, interrupts):
     """`interrupts` names acts that each end the wait of one session, which then has an answer. A client that leaves ends its own."""
     before = running()
     for nth, (name, act) in enumerate(interrupts):
-        begun = time.monotonic()
         act()
-        tally.check(f"{what}: {name}", until(lambda: len(crowd.answered()) == nth + 1, 10) and time.monotonic() - begun < 1, f"{time.monotonic() - begun:.2f} s")
+        tally.until(f"{what}: {name}", lambda: len(crowd.answered()) == nth + 1, 1)
     for wire in crowd.answered():
         wire.close()
         crowd.wires.remove(wire)
-    begun = time.monotonic()
     crowd.leave(20)
     left = before - len(interrupts) - 20
-    tally.check(f"{what}: clients leave", until(lambda: running() == left, 10) and time.monotonic() - begun < 2, f"{time.monotonic() - begun:.2f} s, {running()} of {before}")
+    tally.until(f"{what}: clients leave", lambda: running() == left, 2, detail=lambda: f"{running()} of {before}")
 
 
 def keeps_within(tally, server, memory, what):

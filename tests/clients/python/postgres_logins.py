@@ -120,15 +120,6 @@ def answer(action):
     return wait
 
 
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def sessions(server):
     """Each door lists and ends the sessions of the other."""
     my_connect = lambda: pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", ssl_disabled=True, autocommit=True)
@@ -152,15 +143,15 @@ def sessions(server):
     tally.equal("an idle session in pg_stat_activity", seen()[thread_id][:2], ("root", "idle"))
     tally.equal("its own row", seen()[pid][:2], ("postgres", "active"))
     sleeps = answer(lambda: pg.execute("select pg_sleep(3600)"))
-    tally.check("a statement in SHOW PROCESSLIST", until(lambda: "pg_sleep" in (listed()[pid][6] or "")), listed())
+    tally.until("a statement in SHOW PROCESSLIST", lambda: "pg_sleep" in (listed()[pid][6] or ""), detail=listed)
     my.cursor().execute(f"kill query {pid}")
     tally.equal("KILL QUERY", sleeps(), "57014")
     other = my_connect()
     sleeps = answer(lambda: ask(other, "select sleep(3600)"))
-    tally.check("a statement in pg_stat_activity", until(lambda: "sleep(3600)" in seen()[other.thread_id()][2] and seen()[other.thread_id()][1] == "active"), seen())
+    tally.until("a statement in pg_stat_activity", lambda: "sleep(3600)" in seen()[other.thread_id()][2] and seen()[other.thread_id()][1] == "active", detail=seen)
     tally.equal("pg_cancel_backend", (pg.execute("select pg_cancel_backend(%s)", (other.thread_id(),)).fetchone(), sleeps()), ((True,), ((1,),)))
     tally.equal("pg_terminate_backend", pg.execute("select pg_terminate_backend(%s)", (other.thread_id(),)).fetchone(), (True,))
-    tally.check("the session has ended", until(lambda: other.thread_id() not in seen()), seen())
+    tally.until("the session has ended", lambda: other.thread_id() not in seen(), detail=seen)
     second = connect(server)
     tally.check("ids are unique", len({pid, thread_id, second.info.backend_pid}) == 3)
     my.cursor().execute(f"kill {second.info.backend_pid}")
@@ -169,7 +160,7 @@ def sessions(server):
         tally.check("KILL", False, "the session goes on")
     except psycopg.OperationalError:
         tally.check("KILL", True)
-    tally.check("a session that KILL has ended is not listed", until(lambda: second.info.backend_pid not in listed()), listed())
+    tally.until("a session that KILL has ended is not listed", lambda: second.info.backend_pid not in listed(), detail=listed)
     tally.equal("no such session", pg.execute("select pg_terminate_backend(1000000)").fetchone(), (False,))
 
 
@@ -199,7 +190,7 @@ def ends(server):
     sleeping = connect(server)
     sleeps = answer(lambda: sleeping.execute("select pg_sleep(3600)"))
     asleep = "select count(*) from pg_stat_activity where query like '%pg_sleep(3600)%' and state = 'active' and pid <> pg_backend_pid()"
-    tally.check("a statement that waits for the end", until(lambda: connection.execute(asleep).fetchone() == (1,)))
+    tally.until("a statement that waits for the end", lambda: connection.execute(asleep).fetchone() == (1,))
     # libpq shows an error that it reads together with the end of a reply as a notice.
     noticed = []
     connection.add_notice_handler(lambda notice: noticed.append(notice.sqlstate))

@@ -5,7 +5,7 @@ import contextlib
 import psycopg
 
 import crowd as crowds
-from beluga import Server, Tally, status, until
+from beluga import Server, Tally, status
 from crowd import PostgresCrowd
 
 tally = Tally()
@@ -36,7 +36,7 @@ def all_wait(server, crowd, text, count, threads):
     """They wait without threads, and cancels, terminations and departures end their waits."""
     with crowds.measured(server, count, f"{text}: a wait"), contextlib.closing(come(server)) as boss:
         crowd.ask_all(text)
-        tally.check(f"{text}: all wait", until(lambda: running(boss, text) == count))
+        tally.until(f"{text}: all wait", lambda: running(boss, text) == count)
     tally.check(f"{text}: they keep no threads", status(server, "Threads") <= threads + 4, f"{threads}, {status(server, 'Threads')}")
     crowds.doors_answer(tally, server, text, lambda: select_one(server))
     with contextlib.closing(come(server)) as boss:
@@ -81,7 +81,7 @@ def waiters(count, memory):
                 good = crowd.good()
                 tally.check(f"{text}: all others go on", good == len(crowd.wires), f"{good} of {len(crowd.wires)}")
             else:
-                tally.check(f"{text}: one goes on", until(lambda: len(crowd.answered()) >= 1))
+                tally.until(f"{text}: one goes on", lambda: len(crowd.answered()) >= 1)
             crowd.close()
         crowds.keeps_within(tally, server, memory, "all")
         crowds.stops(tally, server, "all")

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from beluga import Peer, Server, Tally, Wire, request, rounds_and_seed, until
+from beluga import Peer, Server, Tally, Wire, request, rounds_and_seed
 from dump_values import KINDS, bulk, content, digest
 
 rounds, seed = rounds_and_seed(60)
@@ -25,8 +25,8 @@ def run(*words):
 def log_from_here(wire):
     """Has the peer write an append-only file from here on, whose base has what there is."""
     wire.call("CONFIG", "SET", "appendonly", "yes")
-    done = until(lambda: all(fact in wire.call("INFO", "persistence") for fact in (b"aof_enabled:1", b"aof_rewrite_in_progress:0", b"aof_rewrite_scheduled:0")))
-    tally.check("the file is begun", done)
+    done = (b"aof_enabled:1", b"aof_rewrite_in_progress:0", b"aof_rewrite_scheduled:0")
+    tally.until("the file is begun", lambda: all(fact in wire.call("INFO", "persistence") for fact in done))
 
 
 def play(wire, rng, at):
@@ -107,7 +107,7 @@ def single_files(home):
         ours = Wire(server.port)
         tally.equal("what has expired stays so", ours.call("EXISTS", "l", "v", "half"), b":0\r\n")
         tally.check("a time that counts from now", 900 < int(ours.call("TTL", "kept")[1:]) <= 1000)
-        tally.check("the background removes what has expired", until(lambda: ours.call("DBSIZE") == b":1\r\n"))
+        tally.until("the background removes what has expired", lambda: ours.call("DBSIZE") == b":1\r\n")
     for what, data, says in [
         ("an argument of 2^62 bytes", b"*1\r\n$4611686018427387904\r\nx", "too long"),
         ("2^40 arguments", b"*1099511627776\r\n", "too long"),
@@ -155,7 +155,7 @@ with Peer() as peer, tempfile.TemporaryDirectory(prefix="beluga-import-") as hom
     shutil.copytree(folder, os.path.join(reader.home, "appendonlydir"))
     reader.__enter__()
     theirs = Wire(reader.port)
-    tally.check("Redis reads the file", until(lambda: b"loading:0" in theirs.call("INFO", "persistence")))
+    tally.until("Redis reads the file", lambda: b"loading:0" in theirs.call("INFO", "persistence"))
     server = import_new(folder, "a folder")
     with server:
         compare(server, theirs, "a folder")

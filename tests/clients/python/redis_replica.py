@@ -20,16 +20,6 @@ READ_ONLY = b"-READONLY You can't write against a read only replica.\r\n"
 DATABASES = (0, 1, 7, 15)
 
 
-def until(what, condition, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.01)
-    tally.check(f"{what} in {seconds} s", False)
-    return False
-
-
 def facts(port, section="replication"):
     text = bulk(Wire(port).call("INFO", section)).decode()
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
@@ -135,11 +125,11 @@ def follows_a_full_life(master, server, scratch, twin):
     own.call("SET", "old", "value")
     blocked = Wire(server.port)
     blocked.send(request("BLPOP", "nothing", 0))
-    until("a blocked client", lambda: facts(server.port, "clients")["blocked_clients"] == "1")
+    tally.until("a blocked client", lambda: facts(server.port, "clients")["blocked_clients"] == "1")
     tally.equal("REPLICAOF", own.call("REPLICAOF", "127.0.0.1", master.port), b"+OK\r\n")
     tally.equal("REPLICAOF again", own.call("SLAVEOF", "127.0.0.1", master.port), b"+OK Already connected to specified master\r\n")
     tally.equal("blocked", blocked.reply(), b"-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n")
-    until("the first synchronisation", lambda: has_all(server, master))
+    tally.until("the first synchronisation", lambda: has_all(server, master))
     compare(server, master, scratch, "full synchronisation")
 
     tally.equal("SET", own.call("SET", "a", "b"), READ_ONLY)
@@ -163,7 +153,7 @@ def follows_a_full_life(master, server, scratch, twin):
     tally.check("a message", subscriber.reply().endswith(b"from afar\r\n"))
     reader = Wire(server.port)
     reader.send(request("XREAD", "BLOCK", 0, "STREAMS", "awaited", "0"))
-    until("a blocked reader", lambda: facts(server.port, "clients")["blocked_clients"] == "1")
+    tally.until("a blocked reader", lambda: facts(server.port, "clients")["blocked_clients"] == "1")
     waiting.call("XADD", "awaited", "1-1", "f", "v")
     tally.check("a reader is woken", b"1-1" in reader.reply())
 
@@ -174,10 +164,10 @@ def follows_a_full_life(master, server, scratch, twin):
         own = Wire(server.port)
         tally.equal("NO ONE", own.call("REPLICAOF", "NO", "ONE"), b"+OK\r\n")
         tally.equal("a write", own.call("SET", "mine", "1", "PX", 20), b"+OK\r\n")
-        until("expiry", lambda: b"expired_keys:0\r" not in own.call("INFO", "stats") and own.call("DBSIZE") == Wire(master.port).call("DBSIZE"))
+        tally.until("expiry", lambda: b"expired_keys:0\r" not in own.call("INFO", "stats") and own.call("DBSIZE") == Wire(master.port).call("DBSIZE"))
         own.call("SET", "mine", "1")
         own.call("REPLICAOF", "127.0.0.1", master.port)
-        until("another synchronisation", lambda: has_all(server, master))
+        tally.until("another synchronisation", lambda: has_all(server, master))
         tally.equal("a key of its own", Wire(server.port).call("GET", "mine"), b"$-1\r\n")
         compare(server, master, scratch, " ".join(words))
     goes_on_at(twin, server, master)
@@ -193,13 +183,13 @@ def follows_a_full_life(master, server, scratch, twin):
 
 def goes_on_at(twin, server, master):
     """Another replica of the master is promoted, and continues its history under a new id."""
-    until("an equal replica", lambda: has_all(twin, master) and has_all(server, master))
+    tally.until("an equal replica", lambda: has_all(twin, master) and has_all(server, master))
     theirs, own = Wire(twin.port), Wire(server.port)
     theirs.call("REPLICAOF", "NO", "ONE")
     before = facts(twin.port, "stats")
     own.call("REPLICAOF", "127.0.0.1", twin.port)
     theirs.call("INCR", "at_the_twin")
-    until("a link to the twin", lambda: own.call("GET", "at_the_twin") == b"$1\r\n1\r\n")
+    tally.until("a link to the twin", lambda: own.call("GET", "at_the_twin") == b"$1\r\n1\r\n")
     stats = facts(twin.port, "stats")
     tally.equal("it continues", [int(stats[name]) - int(before[name]) for name in ("sync_full", "sync_partial_ok")], [0, 1])
     tally.equal("under its id", facts(server.port)["master_replid"], facts(twin.port)["master_replid"])
@@ -207,7 +197,7 @@ def goes_on_at(twin, server, master):
     server.start()
     own = Wire(server.port)
     theirs.call("INCR", "at_the_twin")
-    until("a link to the twin after a kill", lambda: own.call("GET", "at_the_twin") == b"$1\r\n2\r\n")
+    tally.until("a link to the twin after a kill", lambda: own.call("GET", "at_the_twin") == b"$1\r\n2\r\n")
     tally.equal("it still continues", facts(twin.port, "stats")["sync_full"], before["sync_full"])
 
 
@@ -226,7 +216,7 @@ def keeps_sql_off(scratch):
         own.call("REPLICAOF", "127.0.0.1", master.port)
         tally.equal("a COMMIT of before", ask(mysql, "COMMIT"), 1290)
         tally.equal("nothing of it", ask(mysql, "SELECT * FROM shop.t"), [])
-        until("a link beside SQL", lambda: has_all(server, master))
+        tally.until("a link beside SQL", lambda: has_all(server, master))
         tally.equal("SELECT", ask(mysql, "SELECT value FROM redis.strings WHERE `key` = 'k'"), [[b"v"]])
         for statement in ("INSERT INTO redis.strings (db, `key`, value) VALUES (0, 'a', 'b')", "UPDATE redis.strings SET value = 'x'", "DELETE FROM redis.strings", "UPDATE redis.hashes SET value = 'x'"):
             tally.equal(statement, ask(mysql, statement), 1290)
@@ -246,7 +236,7 @@ def kills(master, server, scratch, twin, rng):
     """Kills the server while the master changes, and lets it continue."""
     wire = Wire(master.port)
     Wire(twin.port).call("REPLICAOF", "127.0.0.1", master.port)
-    until("a replica of Redis", lambda: is_up(twin))
+    tally.until("a replica of Redis", lambda: is_up(twin))
     before = facts(master.port, "stats")
     benchmark = subprocess.Popen(["redis-benchmark", "-p", str(master.port), "-q", "-n", "10000000", "-r", "2000", "-c", "5", "-t", "set,incr,lpush,sadd,hset,zadd"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     stop, done = threading.Event(), []
@@ -262,7 +252,7 @@ def kills(master, server, scratch, twin, rng):
     try:
         for round in range(rounds):
             at = int(facts(server.port)["slave_repl_offset"])
-            until("progress", lambda: int(facts(server.port)["slave_repl_offset"]) > at + rng.randrange(10_000, 400_000))
+            tally.until("progress", lambda: int(facts(server.port)["slave_repl_offset"]) > at + rng.randrange(10_000, 400_000))
             if round % 2:
                 began = time.monotonic()
                 server.terminate()
@@ -270,20 +260,20 @@ def kills(master, server, scratch, twin, rng):
             else:
                 server.kill()
             server.start()
-            until("the link after a restart", lambda: is_up(server))
+            tally.until("the link after a restart", lambda: is_up(server))
         # A link that breaks while the server stays.
         Wire(master.port).call("CLIENT", "KILL", "TYPE", "replica")
-        until("the link after a break", lambda: is_up(server))
+        tally.until("the link after a break", lambda: is_up(server))
     finally:
         stop.set()
         thread.join()
         benchmark.kill()
         benchmark.wait()
-    until("all of the stream", lambda: has_all(server, master), 120)
+    tally.until("all of the stream", lambda: has_all(server, master), 120)
     stats = facts(master.port, "stats")
     tally.equal("full synchronisations", stats["sync_full"], before["sync_full"])
     tally.check("partial ones", int(stats["sync_partial_ok"]) >= int(before["sync_partial_ok"]) + rounds + 1, stats["sync_partial_ok"])
-    until("all of the stream at the replica of Redis", lambda: has_all(twin, master), 120)
+    tally.until("all of the stream at the replica of Redis", lambda: has_all(twin, master), 120)
     counted = sum(done)
     if compare(server, master, scratch, "after kills", twin):
         print(f"{counted} of each counted, {stats['sync_partial_ok']} continued", flush=True)
@@ -299,15 +289,15 @@ def logs_in(scratch):
         theirs.call("AUTH", "secret")
         theirs.call("SET", "k", "v")
         own.call("REPLICAOF", "127.0.0.1", master.port)
-        until("a refused login", lambda: "NOAUTH" in facts(server.port).get("master_link_error", ""))
+        tally.until("a refused login", lambda: "NOAUTH" in facts(server.port).get("master_link_error", ""))
         tally.equal("masterauth", own.call("CONFIG", "SET", "masterauth", "secret"), b"+OK\r\n")
-        until("a login", lambda: is_up(server))
+        tally.until("a login", lambda: is_up(server))
         tally.equal("GET", own.call("GET", "k"), b"$1\r\nv\r\n")
         theirs.call("ACL", "SETUSER", "follower", "on", ">pass", "+psync", "+replconf", "+ping")
         own.call("CONFIG", "SET", "masteruser", "follower", "masterauth", "pass")
         theirs.call("CLIENT", "KILL", "TYPE", "replica")
         theirs.call("SET", "k", "w")
-        until("a login with a name", lambda: own.call("GET", "k") == b"$1\r\nw\r\n")
+        tally.until("a login with a name", lambda: own.call("GET", "k") == b"$1\r\nw\r\n")
 
 
 def refuses(scratch):
@@ -317,23 +307,23 @@ def refuses(scratch):
         own.call("SET", "kept", "value")
         for port in (server.port, other.port):
             own.call("REPLICAOF", "127.0.0.1", port)
-            until("no PSYNC", lambda: "PSYNC" in facts(server.port).get("master_link_error", ""))
+            tally.until("no PSYNC", lambda: "PSYNC" in facts(server.port).get("master_link_error", ""))
             tally.equal("kept", own.call("GET", "kept"), b"$5\r\nvalue\r\n")
         tally.equal("port", own.call("REPLICAOF", "127.0.0.1", "99999"), b"-ERR Invalid master port\r\n")
         theirs = Wire(master.port)
         theirs.call("SELECT", 20)
         theirs.call("SET", "k", "v")
         own.call("REPLICAOF", "127.0.0.1", master.port)
-        until("a refused file", lambda: "database 20" in facts(server.port).get("master_link_error", ""))
+        tally.until("a refused file", lambda: "database 20" in facts(server.port).get("master_link_error", ""))
         tally.equal("still kept", own.call("GET", "kept"), b"$5\r\nvalue\r\n")
         theirs.call("FLUSHALL")
         own.call("REPLICAOF", "127.0.0.1", master.port)
-        until("a link", lambda: is_up(server))
+        tally.until("a link", lambda: is_up(server))
         theirs.call("SELECT", 0)
         theirs.call("SET", "before", "1")
         theirs.call("SELECT", 20)
         theirs.call("SET", "k", "v")
-        until("a refused command", lambda: "'SELECT'" in facts(server.port).get("master_link_error", ""))
+        tally.until("a refused command", lambda: "'SELECT'" in facts(server.port).get("master_link_error", ""))
         tally.equal("what came before it", own.call("GET", "before"), b"$1\r\n1\r\n")
         tally.equal("and writes stay refused", own.call("SET", "a", "b"), READ_ONLY)
         own.call("REPLICAOF", "NO", "ONE")
