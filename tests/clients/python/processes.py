@@ -1,0 +1,57 @@
+"""Workers of job queues as processes of their own: each leads a process group with what it forks, so that kill -9 ends all of it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from beluga import Peer, Server
+
+
+def redis_door(*settings):
+    """Beluga, or with `--peer` on the command line Debian's redis-server, which confirms what a suite expects."""
+    return Peer() if "--peer" in sys.argv else Server(*settings)
+
+
+class Processes:
+    """Worker processes by name, with their logs. All are killed at the end."""
+
+    def __enter__(self):
+        self.home, self.running = tempfile.mkdtemp(prefix="beluga-workers-"), {}
+        return self
+
+    def __exit__(self, *_):
+        for name in list(self.running):
+            self.kill(name)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def start(self, name, *words, folder=None):
+        environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__)), "PYTHONDONTWRITEBYTECODE": "1"}
+        with open(os.path.join(self.home, name), "ab") as log:
+            self.running[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment, cwd=folder or self.home)
+
+    def has_ended(self, name):
+        return self.running[name].poll() is not None
+
+    def terminate(self, name, timeout=60):
+        """The exit code after SIGTERM."""
+        process = self.running[name]
+        process.terminate()
+        code = process.wait(timeout)
+        self.kill(name)
+        return code
+
+    def kill(self, name):
+        """Kills the worker and all that it has forked."""
+        process = self.running.pop(name)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+    def log(self, name):
+        with open(os.path.join(self.home, name), errors="replace") as log:
+            return log.read()[-3000:]
