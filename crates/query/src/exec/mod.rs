@@ -38,6 +38,7 @@ pub mod progress;
 mod project_set;
 pub(crate) mod ranges;
 pub mod rebuild;
+mod recursion;
 pub mod row_change;
 mod row_ops;
 pub(crate) mod scan;
@@ -64,8 +65,7 @@ use crate::exec::caches::caches;
 use crate::exec::held_rows::HeldRows;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
-use crate::exec::row_ops::{BATCH, BATCH_BYTES, all_hold, key_of, limits, placed, template};
-use crate::exec::spill::keys::Keys;
+use crate::exec::row_ops::{BATCH, BATCH_BYTES, all_hold, limits, placed, template};
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
@@ -120,6 +120,8 @@ enum State {
     },
     Ties(Box<ties::TiesState>),
     Union(Option<Box<Exec>>, usize),
+    /// The reader of a recursive common table expression whose rounds run as they are needed.
+    Recursion(Box<recursion::Reader>),
     /// Rows of a common table expression, and the next block.
     Shared(Arc<Rows>, usize),
 }
@@ -139,6 +141,7 @@ fn source(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result
             State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
         }
         Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
+        Node::Common { recursion: Some(Recursion { is_lazy: true, .. }), .. } => State::Recursion(Box::default()),
         Node::Common { id, source, recursion, is_kept } => {
             let kept = is_kept.then(|| caches(ctx).commons.get(id).cloned()).flatten();
             let rows = match kept {
@@ -384,6 +387,9 @@ impl Exec {
             (_, State::Shared(rows, at)) => {
                 out.extend(rows.block(*at)?.iter().cloned());
                 *at += 1;
+            }
+            (Node::Common { id, source, recursion: Some(recursion), is_kept }, State::Recursion(reader)) => {
+                reader.next((*id, *is_kept), (source, recursion), ctx, out)?;
             }
             (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
             (node, State::Collection(state)) => {
@@ -701,7 +707,7 @@ fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mu
     let mut rows = Rows::default();
     match recursion {
         None => fill(source, ctx, &mut |row, ctx| rows.push(row, ctx))?,
-        Some(recursion) => recurse(id, source, recursion, &mut rows, ctx)?,
+        Some(recursion) => rows = recursion::all(id, source, recursion, ctx)?,
     }
     Ok(rows)
 }
@@ -716,38 +722,6 @@ fn fill(
     let mut batch = Vec::new();
     while exec.next(ctx, &mut batch)? {
         batch.drain(..).try_for_each(|row| take(row, ctx))?;
-    }
-    Ok(())
-}
-
-/// Evaluates the recursive part over the rows of the previous round, until a round yields nothing new.
-fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
-    let mut seen = Keys::default();
-    let mut round = |node: &Arc<Node>, rows: &mut Rows, ctx: &mut EvalContext| -> Result<Rows> {
-        let mut fresh = Rows::default();
-        fill(node, ctx, &mut |row, ctx| {
-            if recursion.distinct {
-                let key = key_of(&row, &recursion.types);
-                if !seen.insert(&key, ctx)? {
-                    return Ok(());
-                }
-            }
-            rows.push(row.clone(), ctx)?;
-            fresh.push(row, ctx)
-        })?;
-        Ok(fresh)
-    };
-    let mut last = round(source, rows, ctx)?;
-    let most = host(ctx).recursion_max;
-    let mut rounds = 0;
-    while !last.is_empty() {
-        rounds += 1;
-        if rounds > most {
-            return Err(Fault::RecursionLimit { rounds });
-        }
-        caches(ctx).commons.insert(id, Arc::new(last));
-        last = round(&recursion.part, rows, ctx)?;
-        caches(ctx).commons.remove(&id);
     }
     Ok(())
 }

@@ -148,6 +148,8 @@ pub struct Recursion {
     pub part: Arc<Node>,
     pub distinct: bool,
     pub types: Vec<Type>,
+    /// A round goes on when a reader asks for more rows. Otherwise all run before the first row.
+    pub is_lazy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

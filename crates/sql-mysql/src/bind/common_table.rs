@@ -102,7 +102,7 @@ impl Bind<'_> {
         let exprs = bound.columns.iter().zip(&types).enumerate();
         let exprs = exprs.map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty)).collect();
         let part = Arc::new(Node::Project { input: bound.node, exprs });
-        let recursion = Some(Recursion { part, distinct, types });
+        let recursion = Some(Recursion { part, distinct, types, is_lazy: false });
         let node = Arc::new(Node::Common { id, source: source.node, recursion, is_kept: true });
         let node = limited(node, self.limits(limit.as_ref())?);
         Ok(Bound { node, columns: source.columns, plain: None })

@@ -428,7 +428,7 @@ impl Binder<'_> {
             }
         }
         let types = source.columns.iter().map(|column| settled(&column.column.ty)).collect();
-        let recursion = Some(Recursion { part: part.node, distinct, types });
+        let recursion = Some(Recursion { part: part.node, distinct, types, is_lazy: true });
         let node = Arc::new(Node::Common { id, source: source.node, recursion, is_kept: true });
         Ok(BoundQuery { node, columns: source.columns, plain: None })
     }

@@ -119,6 +119,11 @@ fn searches_and_cycles_of_recursive_queries_answer_as_on_the_real_server() {
 }
 
 #[test]
+fn recursion_goes_on_as_far_as_its_rows_are_read() {
+    check(include_str!("../recorded/endless.txt"));
+}
+
+#[test]
 fn constructors_and_tests_of_sql_json_answer_as_the_real_server_does() {
     check(include_str!("../recorded/sql_json.txt"));
 }

@@ -114,6 +114,16 @@ impl Rows {
         }
     }
 
+    /// Returns the rows of the block that holds the row with the number `at`, and that row's place among them.
+    pub fn block_from(&self, at: usize) -> Result<(Arc<Vec<Row>>, usize)> {
+        let block = self.block_of(at);
+        Ok((self.block(block)?, at - self.blocks[block].first))
+    }
+
+    fn block_of(&self, at: usize) -> usize {
+        self.blocks.partition_point(|block| block.first <= at) - 1
+    }
+
     /// Returns the rows of a block that is read once, and releases its memory.
     pub fn take_block(&mut self, at: usize) -> Result<Vec<Row>> {
         match self.blocks.get_mut(at).map(|block| &mut block.rows) {
@@ -142,7 +152,7 @@ impl Near {
 
     /// Returns a row by its number.
     pub fn row<'w>(&'w mut self, rows: &Rows, at: usize) -> Result<&'w Row> {
-        let block = rows.blocks.partition_point(|block| block.first <= at) - 1;
+        let block = rows.block_of(at);
         let place = match self.blocks.iter().position(|(known, _)| *known == block) {
             Some(place) => place,
             None => {
