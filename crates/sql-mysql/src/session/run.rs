@@ -515,7 +515,10 @@ impl Session {
             let rows = Arc::new(std::mem::take(&mut changed.returned));
             return self.first_rows(returning.columns.clone(), Exec::of_rows(rows));
         }
-        self.end_statement()?;
+        match compiled.plan.changes_rows() {
+            true => self.end_counted()?,
+            false => self.end_statement()?,
+        }
         // The reply reports explicit AUTO_INCREMENT values too, LAST_INSERT_ID() does not.
         if made > 0 {
             self.ctx.state_mut().session.last_insert_id = made;

@@ -163,6 +163,19 @@ impl Session {
 
     /// Ends a successful statement; commits it under autocommit.
     pub(super) fn end_statement(&mut self) -> Result<()> {
+        if !self.finish_statement()? {
+            self.note_durability_lsn();
+        }
+        Ok(())
+    }
+
+    /// Ends a successful change that returns a count alone. In a transaction that goes on, its reply does not wait for what it has read (QU-64).
+    pub(super) fn end_counted(&mut self) -> Result<()> {
+        self.finish_statement().map(drop)
+    }
+
+    /// Ends a successful statement. Returns true if that ended its transaction too.
+    fn finish_statement(&mut self) -> Result<bool> {
         self.note_slowness();
         self.is_open = false;
         self.core.transaction.statement_start = None;
@@ -170,10 +183,10 @@ impl Session {
         self.ctx.parameters.clear();
         self.handle.show(crate::instance::handle::ProcessListRow::end);
         if self.core.transaction.is_explicit || (!self.core.transaction.autocommit && !self.is_bare) {
-            self.note_durability_lsn();
-            return Ok(());
+            return Ok(false);
         }
-        self.commit_statement()
+        self.commit_statement()?;
+        Ok(true)
     }
 
     /// Ends a failed statement and rolls its changes back.

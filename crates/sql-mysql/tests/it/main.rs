@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bulk;
+mod durability;
 mod explain;
 mod foreign;
 mod keys;

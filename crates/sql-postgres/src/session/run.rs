@@ -183,7 +183,7 @@ impl Session {
     fn settle(&mut self, statement: &Arc<BoundStatement>, ran: datum::Result<Ran>) -> Result<Outcome> {
         match ran.map_err(|fault| self.error_of(fault, &statement.written))? {
             Ran::Done(tag) => {
-                self.end_statement()?;
+                self.end_counted()?;
                 Ok(Outcome::Done { tag })
             }
             Ran::Rows(mut result) => {

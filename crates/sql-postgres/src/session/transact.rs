@@ -442,16 +442,29 @@ impl Session {
 
     /// Ends a statement that has succeeded: commits the implicit block that ends with it.
     pub(crate) fn end_statement(&mut self) -> Result<()> {
+        if !self.finish_statement()? {
+            self.core.note_reads(host(&mut self.ctx));
+        }
+        Ok(())
+    }
+
+    /// Ends a change that has succeeded and returns a count alone. In a transaction that goes on, its reply does not wait for what it has read (QU-64).
+    pub(super) fn end_counted(&mut self) -> Result<()> {
+        self.finish_statement().map(drop)
+    }
+
+    /// Ends a statement that has succeeded. Returns true if that ended its transaction too.
+    fn finish_statement(&mut self) -> Result<bool> {
         self.is_open = false;
         self.core.transaction.statement_start = None;
         self.ctx.parameters.clear();
         self.take_warnings();
         self.follow_settings();
         if self.transaction.block == Block::Implicit && self.transaction.is_last {
-            return self.commit_transaction();
+            self.commit_transaction()?;
+            return Ok(true);
         }
-        self.core.note_reads(host(&mut self.ctx));
-        Ok(())
+        Ok(false)
     }
 
     /// Ends a statement that has failed (PS-1).

@@ -5,6 +5,7 @@ mod changes;
 mod cursors;
 mod deferred;
 mod definitions;
+mod durability;
 mod grouped_joins;
 mod indexes;
 mod limits;
