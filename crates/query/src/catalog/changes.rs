@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use engine::PendingAccounts;
 
@@ -17,7 +16,7 @@ use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::session_default::{self, SessionDefaultsChanges};
 use crate::catalog::snapshot::Snapshot;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Table, TableId};
 use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 
@@ -42,6 +41,8 @@ pub struct Changes {
     pub(super) accounts: Arc<PendingAccounts>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
+    /// Changed tables whose published definition others may use meanwhile (QU-65), by their ids.
+    pub(super) in_use: BTreeSet<TableId>,
 }
 
 impl Changes {
@@ -92,23 +93,42 @@ impl Changes {
     /// Makes the versions of changed tables the current ones: plans of other versions are stale from here on.
     pub(super) fn put_in_force(&self) {
         for table in self.tables.values().flatten() {
-            table.live.version.store(table.version, Ordering::Release);
+            table.live.put_in_force(table.version);
+        }
+    }
+
+    /// Makes the versions of changed tables those of the session. Nobody else uses these tables, but those that are in use.
+    pub(super) fn put_in_force_privately(&self) {
+        for table in self.tables.values().flatten() {
+            match self.in_use.contains(&table.id) {
+                true => table.live.put_in_force_privately(table.version),
+                false => table.live.put_in_force(table.version),
+            }
         }
     }
 
     /// Goes back to `earlier` changes of the same transaction: makes the versions current that were so then (QU-46).
     pub fn undo_to(&self, earlier: &Changes, published: &Snapshot) {
-        for table in self.tables.values().flatten() {
-            table.live.version.store(u64::MAX, Ordering::Release);
+        // A version that others use stays in force all the time.
+        for table in self.tables.values().flatten().filter(|table| !self.in_use.contains(&table.id)) {
+            table.live.put_in_force(u64::MAX);
             *table.live.row_id.lock() = 0;
         }
         for name in self.tables.keys() {
+            let published = published.table(&name.0, &name.1).ok();
             let then = match earlier.tables.get(name) {
                 Some(then) => then.as_ref(),
-                None => published.table(&name.0, &name.1).ok(),
+                None => published,
             };
-            if let Some(table) = then {
-                table.live.version.store(table.version, Ordering::Release);
+            let Some(table) = then else { continue };
+            match published.filter(|_| earlier.in_use.contains(&table.id)) {
+                Some(published) => {
+                    table.live.put_in_force(published.version);
+                    table.live.put_in_force_privately(table.version);
+                }
+                None => table.live.put_in_force(table.version),
+            }
+            if !self.in_use.contains(&table.id) {
                 // Its rows, too, are those from then.
                 *table.live.row_id.lock() = 0;
             }

@@ -17,7 +17,9 @@ pub struct TableState {
     /// The sessions that use it, and those that keep others from it.
     pub table_lock: TableLock,
     /// The current version.
-    pub version: AtomicU64,
+    version: AtomicU64,
+    /// The version that an open transaction has made while others go on to use the current one (QU-65); 0: none.
+    private: AtomicU64,
     /// The newest version that was given to a definition, be it published or not. So no two definitions have one
     /// version, even if the first was undone.
     given: AtomicU64,
@@ -67,9 +69,20 @@ impl TableState {
         self.given.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns whether a plan that was bound to this version of the definition may run.
+    /// Returns whether a plan that was bound to this version of the definition may run. Only the session that has made a private version has plans of it.
     pub fn is_current(&self, version: u64) -> bool {
-        self.version.load(Ordering::Acquire) == version
+        self.version.load(Ordering::Acquire) == version || self.private.load(Ordering::Acquire) == version
+    }
+
+    /// Makes a version the only current one; `u64::MAX` of a table that is gone.
+    pub fn put_in_force(&self, version: u64) {
+        self.version.store(version, Ordering::Release);
+        self.private.store(0, Ordering::Release);
+    }
+
+    /// Lets a session use a version of its own beside the current one (QU-65).
+    pub(super) fn put_in_force_privately(&self, version: u64) {
+        self.private.store(version, Ordering::Release);
     }
 
     /// Counts a changed row.

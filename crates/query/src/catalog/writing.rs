@@ -155,9 +155,18 @@ impl Writing<'_> {
         }
         self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
-        self.changes().tables.insert(name_of(&table.schema, &table.name), Some(table.clone()));
+        let changes = self.changes();
+        changes.tables.insert(name_of(&table.schema, &table.name), Some(table.clone()));
+        changes.in_use.remove(&table.id);
         self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
         Ok(table)
+    }
+
+    /// Stores a new version of a table beside which others go on to use the published one, to the commit and after it (QU-65).
+    pub fn put_table_in_use(&mut self, table: Table) -> Result<()> {
+        let table = self.put_table(table)?;
+        self.changes().in_use.insert(table.id);
+        Ok(())
     }
 
     /// Removes a table's name before a drop or a rename.
@@ -256,7 +265,7 @@ impl Writing<'_> {
     pub fn leave(mut self, session: &mut Pending) -> (Transaction, Snapshot) {
         assert!(self.lent.take().is_some(), "the transaction is the change's own");
         let own = std::mem::take(&mut self.pending);
-        own.changes.put_in_force();
+        own.changes.put_in_force_privately();
         self.snapshot.put_temporary_in_force();
         session.changes = own.changes;
         session.counters.extend(own.counters);
@@ -295,7 +304,7 @@ impl Snapshot {
     /// Makes the versions of the session's temporary tables the current ones.
     fn put_temporary_in_force(&self) {
         for table in self.temporary_tables() {
-            table.live.version.store(table.version, Ordering::Release);
+            table.live.put_in_force(table.version);
         }
     }
 }

@@ -7,7 +7,6 @@
 //! anew if there are more. No lock is held meanwhile (QU-26).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datum::{Fault, Result};
@@ -179,7 +178,7 @@ impl SessionCore {
     /// Invalidates the plans of tables whose drop is committed, and forgets the session's explicit locks of them. A session
     /// that waits for a metadata lock then sees that the table is gone.
     pub fn after_drop(&mut self, gone: &[Arc<Table>]) {
-        gone.iter().for_each(|table| table.live.version.store(u64::MAX, Ordering::Release));
+        gone.iter().for_each(|table| table.live.put_in_force(u64::MAX));
         self.locks.forget_explicit(gone);
     }
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use datum::Result;
 
@@ -90,10 +89,10 @@ impl TemporaryTables {
     /// Goes back to the tables from a point of the transaction, whose records and rows have been undone (QU-46).
     pub fn undo_to(&mut self, point: &TemporaryPoint) {
         for table in &self.tables {
-            table.live.version.store(u64::MAX, Ordering::Release);
+            table.live.put_in_force(u64::MAX);
         }
         for table in &point.tables {
-            table.live.version.store(table.version, Ordering::Release);
+            table.live.put_in_force(table.version);
             *table.live.row_id.lock() = 0;
         }
         let TemporaryPoint { tables, sequences, at_commit } = point.clone();
@@ -126,7 +125,7 @@ impl TemporaryTables {
         self.tables.retain(|table| !is_gone(table.id));
         self.sequences.retain(|sequence| !sequence.owned_by.is_some_and(is_gone));
         for table in gone {
-            table.live.version.store(u64::MAX, Ordering::Release);
+            table.live.put_in_force(u64::MAX);
         }
         self.dropped.extend(gone.iter().cloned());
     }

@@ -109,6 +109,13 @@ pub(super) fn missing_column(name: &str, table: &str) -> PgError {
     PgError::new(state::UNDEFINED_COLUMN, message)
 }
 
+fn check_maker(table: &Table) -> Result<()> {
+    if table.maker == crate::MAKER {
+        return Ok(());
+    }
+    Err(PgError::unsupported(format!("ALTER of table \"{}\" of another dialect", table.name)))
+}
+
 /// Lets privileges on columns follow the columns, and removes those of dropped ones.
 fn move_grants(writing: &mut Writing<'_>, table: u64, moved: &[(u32, u32)]) -> Result<()> {
     let key = AccessKey::object(table);
@@ -244,6 +251,29 @@ impl Session {
         self.change_table_with(table, Vec::new(), change)
     }
 
+    /// Adds an index of columns. Others read the table meanwhile, and change nothing in it.
+    pub(super) fn change_table_in_use(
+        &mut self,
+        table: &Arc<Table>,
+        add: impl FnOnce(&mut Session, &mut Draft, &Snapshot) -> Result<()>,
+    ) -> Result<()> {
+        check_maker(table)?;
+        let db = self.database().clone();
+        let needs = |snapshot: &Snapshot| {
+            let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
+            Ok(RelatedTables { changed, ..RelatedTables::default() })
+        };
+        let mut writing = self.lock_and_write(&db, TableMode::ShareRowExclusive, needs)?;
+        let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
+        let mut draft = Draft::new(&old);
+        add(self, &mut draft, &writing.snapshot)?;
+        self.settle_rows(&mut draft, &mut writing)?;
+        let has_kept = |index: &Index| draft.new.indexes.iter().any(|other| other.map == index.map);
+        assert!(draft.new.map == old.map && old.indexes.iter().all(has_kept), "QU-65: others use the maps");
+        writing.put_table_in_use(draft.new)?;
+        self.finish(writing)
+    }
+
     fn change_table_with(
         &mut self,
         table: &Arc<Table>,
@@ -251,9 +281,7 @@ impl Session {
         change: impl FnOnce(&mut Session, &mut Draft, &Snapshot) -> Result<()>,
     ) -> Result<()> {
         self.refuse_waiting(table, "ALTER TABLE")?;
-        if table.maker != crate::MAKER {
-            return Err(PgError::unsupported(format!("ALTER of table \"{}\" of another dialect", table.name)));
-        }
+        check_maker(table)?;
         self.check_owns(&Object::table(table))?;
         let db = self.database().clone();
         let needs = |snapshot: &Snapshot| {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use query::catalog::object_id::ObjectId;
 use query::catalog::sequence::Sequence;
@@ -246,7 +245,7 @@ impl Session {
             writing.drop_table(table)?;
         }
         self.finish(writing)?;
-        tables.iter().for_each(|table| table.live.version.store(u64::MAX, Ordering::Release));
+        tables.iter().for_each(|table| table.live.put_in_force(u64::MAX));
         Ok(())
     }
 
@@ -296,7 +295,7 @@ impl Session {
         self.finish(writing)?;
         for table in &ends.changed {
             // A session that waits for the metadata lock sees that the table is gone, unless this is undone.
-            table.live.version.store(u64::MAX, Ordering::Release);
+            table.live.put_in_force(u64::MAX);
         }
         Ok(())
     }

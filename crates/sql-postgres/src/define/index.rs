@@ -119,7 +119,12 @@ impl Session {
                 return Ok(());
             }
         }
-        self.change_table(&table, |session, draft, snapshot| {
+        let is_of_columns = |parts: &[(WantedColumn, KeyOrder)]| {
+            parts.iter().all(|(column, _)| matches!(column, WantedColumn::Named(_)))
+        };
+        // Other indexes write the rows anew, into another map.
+        let others_read = wanted.predicate.is_none() && is_of_columns(&wanted.parts) && !table.temporary;
+        let add = |session: &mut Session, draft: &mut Draft, snapshot: &query::catalog::Snapshot| {
             let name = match name {
                 Some(name) => name.value.clone(),
                 None => {
@@ -140,7 +145,11 @@ impl Session {
             let made = unmade(name, parts, *unique, false);
             draft.new.indexes.push(Index { included, predicate, nulls_equal: *nulls_not_distinct, ..made });
             Ok(())
-        })
+        };
+        match others_read {
+            true => self.change_table_in_use(&table, add),
+            false => self.change_table(&table, add),
+        }
     }
 
     /// Returns the parts of an index, bound over the table.

@@ -8,6 +8,7 @@ mod definitions;
 mod durability;
 mod grouped_joins;
 mod indexes;
+mod indexes_in_use;
 mod limits;
 mod locks;
 mod notifications;
