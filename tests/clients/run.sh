@@ -61,6 +61,7 @@ suite() {
     cli) "$python" $here/python/cli.py ;;
     python) "$python" $here/python/redis_py.py ;;
     node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
+    bullmq) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/bull.mjs ;;
     java)
         mkdir -p target/clients/java/classes &&
             javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Client.java &&
@@ -81,6 +82,7 @@ suite() {
     introspection) "$python" $here/python/introspection.py ;;
     queue_crash) "$python" $here/python/queue_crash.py ;;
     rq) "$python" $here/python/rq_jobs.py ;;
+    celery) "$python" $here/python/celery_tasks.py ;;
     tracking) "$python" $here/python/tracking.py --seed 20261126 ;;
     blocking) "$python" $here/python/blocking.py --seed 20261126 ;;
     older_snapshots) "$python" $here/python/older_snapshots.py --seed 20261126 --rounds "${ROUNDS:-60}" && ! "$python" $here/python/older_snapshots.py --seed 1 --rounds 5 --canary >target/clients/older_canary.log 2>&1 && grep -q '^FAILED ' target/clients/older_canary.log ;;
@@ -216,7 +218,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save redis_replica older_folders older_snapshots blocking tracking cluster queue_crash rq postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save redis_replica older_folders older_snapshots blocking tracking cluster queue_crash rq celery bullmq postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

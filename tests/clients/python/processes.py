@@ -19,6 +19,8 @@ class Processes:
     """Worker processes by name, with their logs. All are killed at the end."""
 
     def __enter__(self):
+        # A suite that is stopped ends its workers too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.home, self.running = tempfile.mkdtemp(prefix="beluga-workers-"), {}
         return self
 
