@@ -24,12 +24,14 @@
 //! | Json | rank of the node, then its content |
 //! | Jsonb | 0 for an array without elements, or 1 and the node: rank, of arrays and objects how many parts they have, content |
 //! | Record | of each field 01 and its key as a text, or 02 for NULL; 00 |
+//! | Keyed | the key within the value, as a text |
 //! | Array | of each element 01 and its key as a text, or 02 for NULL; 00; the number of dimensions, of each its length and its lower bound in 4 bytes |
 
 use crate::batch::Cell;
 use crate::collation::Collation;
 use crate::decimal::{Decimal, Special};
 use crate::json::{Json, JsonbScalar, Node};
+use crate::keyed;
 use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
 use crate::value::{Array, Record, Value};
@@ -149,6 +151,10 @@ fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
             if let Value::Record(value) = value {
                 record(value, out);
             }
+        }
+        Storage::Keyed => {
+            let bytes = value.as_string_bytes().unwrap_or_default();
+            Collation::Binary.sort_key(keyed::parts(bytes).0, out);
         }
         Storage::Text | Storage::Bytes => match value.as_string_bytes() {
             Some(text) => shape.collation.sort_key(text, out),
@@ -477,6 +483,7 @@ pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
         Storage::Record => {
             list_length(|at| byte(at + 1)).map(|length| length + 1).filter(|length| *length <= key.len())
         }
+        Storage::Keyed => Collation::Binary.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         _ => Some(9),
     }

@@ -10,6 +10,7 @@ pub mod float;
 pub mod json;
 mod json_value;
 pub mod key;
+pub mod keyed;
 pub mod row;
 pub mod storage;
 pub mod temporal;

@@ -293,7 +293,7 @@ impl<'r> RowView<'r> {
                         None => variable_value(bytes, Storage::Decimal)?,
                     },
                     (Storage::Text, _) => Value::Text(Text::new(text_of_bytes(bytes)?)),
-                    (Storage::Bytes, Some(owner)) => Value::Bytes(Bytes::within(owner, bytes)),
+                    (Storage::Bytes | Storage::Keyed, Some(owner)) => Value::Bytes(Bytes::within(owner, bytes)),
                     (storage, _) => variable_value(bytes, storage)?,
                 }
             }
@@ -463,7 +463,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
     Ok(match storage {
         Storage::Decimal => Value::Decimal(decimal_of_bytes(bytes)?),
         Storage::Json | Storage::Jsonb => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
-        Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
+        Storage::Bytes | Storage::Keyed => Value::Bytes(Bytes::new(bytes)),
         Storage::Array => Value::Array(array_of_bytes(bytes)?),
         Storage::Record => Value::Record(record_of_bytes(bytes)?),
         _ => Value::Text(Text::new(text_of_bytes(bytes)?)),

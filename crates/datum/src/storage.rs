@@ -43,6 +43,8 @@ pub enum Storage {
     Array,
     /// `Value::Record`, which knows its fields.
     Record,
+    /// `Value::Bytes`: a key, by which alone the values compare, and what tells equal ones apart (`keyed`).
+    Keyed,
 }
 
 /// A storage type with the collation of its texts: all that the codecs have to know of a type.
@@ -75,12 +77,13 @@ impl Storage {
             | Storage::Json
             | Storage::Jsonb
             | Storage::Array
-            | Storage::Record => return None,
+            | Storage::Record
+            | Storage::Keyed => return None,
         })
     }
 
     /// Every storage type, at the place of its number in files: new ones go to the end.
-    const ALL: [Storage; 25] = [
+    const ALL: [Storage; 26] = [
         Storage::Int { bytes: 1, signed: true },
         Storage::Int { bytes: 1, signed: false },
         Storage::Int { bytes: 2, signed: true },
@@ -106,6 +109,7 @@ impl Storage {
         Storage::Jsonb,
         Storage::Array,
         Storage::Record,
+        Storage::Keyed,
     ];
 
     /// Returns the number that stands for the storage type in files. It never changes.

@@ -29,7 +29,7 @@ pub const UUID: u32 = 2950;
 pub const JSONB: u32 = 3802;
 
 /// Types whose values have no form in MySQL.
-const OPAQUE: [(u32, &str); 8] = [
+const OPAQUE: [(u32, &str); 20] = [
     (650, "cidr"),
     (774, "macaddr8"),
     (829, "macaddr"),
@@ -38,6 +38,18 @@ const OPAQUE: [(u32, &str); 8] = [
     (1266, "time with time zone"),
     (1560, "bit"),
     (1562, "bit varying"),
+    (3904, "int4range"),
+    (3906, "numrange"),
+    (3908, "tsrange"),
+    (3910, "tstzrange"),
+    (3912, "daterange"),
+    (3926, "int8range"),
+    (4451, "int4multirange"),
+    (4532, "nummultirange"),
+    (4533, "tsmultirange"),
+    (4534, "tstzmultirange"),
+    (4535, "datemultirange"),
+    (4536, "int8multirange"),
 ];
 
 /// Types whose values are converted (`other_values`).
@@ -54,6 +66,9 @@ pub fn is_of_others(ty: &Type) -> bool {
 
 /// The least number of a type that users define at the PostgreSQL door.
 const USER_TYPES_BEGIN: u32 = 1 << 28;
+
+/// The least number of a PostgreSQL domain; those below `DOMAINS` have no form here.
+const FURTHER_DOMAINS_BEGIN: u32 = 1 << 29;
 
 /// The numbers of PostgreSQL's domains. Bits 24 to 28 are a place in `DOMAIN_FORMS`.
 const DOMAINS: std::ops::Range<u32> = 1 << 30..3 << 29;
@@ -84,7 +99,7 @@ pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
     Some(match known {
         Some((_, name)) => Cow::Borrowed(*name),
         None if (DOMAINS.end..MYSQL).contains(&form) => Cow::Borrowed("array of another dialect"),
-        None if DOMAINS.contains(&form) => Cow::Borrowed("domain of another dialect"),
+        None if (FURTHER_DOMAINS_BEGIN..DOMAINS.end).contains(&form) => Cow::Borrowed("domain of another dialect"),
         // PostgreSQL gives these numbers to types that users define.
         None if ty.id.0 >= USER_TYPES_BEGIN => Cow::Borrowed("enum of another dialect"),
         None => Cow::Owned(format!("type {}", ty.id.0)),

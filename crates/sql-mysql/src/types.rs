@@ -371,7 +371,7 @@ fn kind_of_storage(ty: &Type) -> Kind {
         Storage::Set => Kind::Set,
         Storage::Bit => Kind::Bit,
         // Shown as a text; MySQL has no such values.
-        Storage::Interval | Storage::Array | Storage::Record => Kind::VarChar,
+        Storage::Interval | Storage::Array | Storage::Record | Storage::Keyed => Kind::VarChar,
     }
 }
 

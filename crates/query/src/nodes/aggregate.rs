@@ -132,7 +132,8 @@ impl Aggregate {
         match self.function.memory {
             Memory::Nothing => false,
             Memory::One => {
-                matches!(self.arguments[0].storage, Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb)
+                use Storage::{Bytes, Json, Jsonb, Keyed, Text};
+                matches!(self.arguments[0].storage, Text | Bytes | Json | Jsonb | Keyed)
             }
             Memory::All => true,
         }

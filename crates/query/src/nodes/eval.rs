@@ -383,7 +383,8 @@ impl Call {
 
     /// Returns whether the type of the result has room for a long value.
     fn may_be_long(&self) -> bool {
-        matches!(self.ty.storage, Storage::Json | Storage::Jsonb | Storage::Array | Storage::Record)
+        use Storage::{Array, Json, Jsonb, Keyed, Record};
+        matches!(self.ty.storage, Json | Jsonb | Array | Record | Keyed)
             || self.ty.storage.is_string() && self.ty.length as usize >= LONG
     }
 }
