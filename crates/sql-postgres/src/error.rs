@@ -109,6 +109,7 @@ impl From<PgError> for Fault {
 pub mod state {
     use super::SqlState;
 
+    pub const DATA_EXCEPTION: SqlState = "22000";
     pub const NULL_VALUE_NOT_ALLOWED: SqlState = "22004";
     pub const SUBSTRING_ERROR: SqlState = "22011";
     pub const INVALID_USE_OF_ESCAPE_CHARACTER: SqlState = "2200C";

@@ -10,9 +10,12 @@ use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::{Access, JoinKind, Node, Scan, SortKey};
 use query::plan::estimate::estimate;
+use query::types::Type;
 
 use crate::bind::Plan;
 use crate::session::quoted;
+use crate::types::io::{self, IoContext};
+use crate::types::{oid, registry};
 use crate::value::Value;
 
 pub(crate) use format::{Form, Report, written};
@@ -460,6 +463,14 @@ fn operator(op: Comparison) -> &'static str {
     }
 }
 
+/// Returns the text of a value with its type; `None` where that needs more than the value.
+fn constant(value: &Value, ty: &Type) -> Option<String> {
+    let mut text = Vec::new();
+    io::output(value, ty, &IoContext::default(), &mut text).ok()?;
+    let name = registry::format_type(registry::oid_of(ty), None);
+    Some(format!("'{}'::{name}", String::from_utf8_lossy(&text).replace('\'', "''")))
+}
+
 /// Returns an expression as a person reads it. It is no text of SQL: casts that the binder has inserted are calls.
 fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
     let list = |exprs: &[Expr], word: &str| {
@@ -469,9 +480,10 @@ fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
     match expr {
         Expr::Literal(Value::Null, _) => "NULL".to_owned(),
         Expr::Literal(Value::Text(text), _) => format!("'{}'", text.as_str().replace('\'', "''")),
-        Expr::Literal(Value::Int(truth), ty) if crate::types::registry::oid_of(ty) == crate::types::oid::BOOL => {
+        Expr::Literal(Value::Int(truth), ty) if registry::oid_of(ty) == oid::BOOL => {
             if *truth == 0 { "false" } else { "true" }.to_owned()
         }
+        Expr::Literal(value @ Value::Bytes(_), ty) => constant(value, ty).unwrap_or_else(|| value.to_string()),
         Expr::Literal(value, _) => value.to_string(),
         Expr::Column(at, _) => {
             names.iter().find(|(place, _)| place == at).map_or_else(|| format!("?{at}"), |(_, name)| name.clone())

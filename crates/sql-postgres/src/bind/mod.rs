@@ -29,7 +29,7 @@ mod name;
 mod operator;
 mod ordered_set;
 pub(crate) mod output_name;
-mod polymorphic;
+pub mod polymorphic;
 mod project_set;
 mod query_expression;
 pub(crate) mod record;

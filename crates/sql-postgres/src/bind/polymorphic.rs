@@ -1,6 +1,6 @@
 //! Polymorphic parameters: the types for which `anyelement`, `anyarray` and `anycompatible` of a signature stand.
 //!
-//! Parameters of the first family (`anyelement`, `anynonarray`, `anyenum`, `anyarray`) take one element type as it is. Those of the second (`anycompatible` and its like) are
+//! Parameters of the first family (`anyelement`, `anynonarray`, `anyenum`, `anyarray`, `anyrange`, `anymultirange`) take one element type as it is. Those of the second (`anycompatible` and its like) are
 //! brought to the common type of their arguments. `is_consistent` is PostgreSQL's `check_generic_type_consistency`, `settle` its `enforce_generic_type_consistency`.
 
 use crate::bind::coerce::can_coerce;
@@ -9,17 +9,19 @@ use crate::bind::typing::{category, is_preferred, shown};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::types::oid::{
-    ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, Oid, TEXT,
-    UNKNOWN,
+    ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYELEMENT, ANYENUM, ANYMULTIRANGE,
+    ANYNONARRAY, ANYRANGE, Oid, TEXT, UNKNOWN,
 };
 use crate::types::registry::{array_of, element_of, is_array};
-use crate::types::user;
+use crate::types::{range, user};
 
 /// The types that the parameters of a call stand for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     element: Option<Oid>,
     array: Option<Oid>,
+    range: Option<Oid>,
+    multirange: Option<Oid>,
     common: Option<Oid>,
 }
 
@@ -29,7 +31,11 @@ pub fn is_polymorphic(ty: Oid) -> bool {
 }
 
 fn is_of_first(ty: Oid) -> bool {
-    matches!(ty, ANYELEMENT | ANYNONARRAY | ANYARRAY | ANYENUM)
+    matches!(ty, ANYELEMENT | ANYNONARRAY | ANYARRAY | ANYENUM | ANYRANGE | ANYMULTIRANGE)
+}
+
+fn is_of_element(ty: Oid) -> bool {
+    matches!(ty, ANYELEMENT | ANYNONARRAY | ANYENUM)
 }
 
 fn is_of_second(ty: Oid) -> bool {
@@ -47,11 +53,12 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
     let mut found = Found::default();
     let mut commons = Vec::new();
     let mismatch = |text: String| PgError::new(state::DATATYPE_MISMATCH, text);
-    let versus = |left: Oid, right: Oid| format!("{} versus {}", shown(left), shown(right));
     for (input, declared) in inputs.iter().zip(declared).filter(|(input, _)| **input != UNKNOWN) {
         let known = match *declared {
             ANYELEMENT | ANYNONARRAY | ANYENUM => &mut found.element,
             ANYARRAY => &mut found.array,
+            ANYRANGE => &mut found.range,
+            ANYMULTIRANGE => &mut found.multirange,
             ANYCOMPATIBLEARRAY => {
                 let Some(element) = element_of(*input) else {
                     let text = "argument declared anycompatiblearray is not an array but type";
@@ -68,7 +75,7 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
         };
         let first = *known.get_or_insert(*input);
         if first != *input {
-            let name = if *declared == ANYARRAY { "anyarray" } else { "anyelement" };
+            let name = if is_of_element(*declared) { "anyelement".to_owned() } else { shown(*declared) };
             let error = mismatch(format!("arguments declared \"{name}\" are not all alike"));
             return Err(error.detail(versus(first, *input)));
         }
@@ -84,6 +91,7 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
         }
         found.element = Some(element);
     }
+    found.settle_ranges()?;
     check_non_array(found.element, declared.contains(&ANYNONARRAY), "anynonarray")?;
     if declared.contains(&ANYENUM) && !found.element.is_some_and(user::is_enum) {
         let ty = found.element.map_or_else(|| "unknown".to_owned(), shown);
@@ -94,6 +102,10 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
     }
     check_non_array(found.common, declared.contains(&ANYCOMPATIBLENONARRAY), "anycompatiblenonarray")?;
     Ok(found)
+}
+
+fn versus(left: Oid, right: Oid) -> String {
+    format!("{} versus {}", shown(left), shown(right))
 }
 
 fn check_non_array(found: Option<Oid>, is_declared: bool, name: &str) -> Result<()> {
@@ -155,7 +167,43 @@ pub fn settle((row, declared): &Signature, inputs: &[Oid]) -> Result<(Vec<Oid>, 
     Ok((types, found.stands_for(row.result)?))
 }
 
+/// An array or an element tells no range type.
+#[cold]
+fn undetermined(ty: Oid) -> PgError {
+    let text = format!("could not determine polymorphic type {} because input has type unknown", shown(ty));
+    PgError::new(state::DATATYPE_MISMATCH, text)
+}
+
 impl Found {
+    /// Finds the range type of a multirange type, or the other way round, and the element type of both.
+    fn settle_ranges(&mut self) -> Result<()> {
+        let mismatch = |text: String| PgError::new(state::DATATYPE_MISMATCH, text);
+        let of_multirange = match self.multirange {
+            Some(multirange) => {
+                let text = "argument declared anymultirange is not a multirange type but type";
+                let found = range::of_multirange(multirange);
+                Some(found.ok_or_else(|| mismatch(format!("{text} {}", shown(multirange))))?)
+            }
+            None => None,
+        };
+        if let (Some(range), Some(of_multirange)) = (self.range, of_multirange)
+            && range != of_multirange.oid
+        {
+            let text = "argument declared anymultirange is not consistent with argument declared anyrange";
+            return Err(mismatch(text.to_owned()).detail(versus(of_multirange.multirange, range)));
+        }
+        let Some(oid) = self.range.or(of_multirange.map(|ty| ty.oid)) else { return Ok(()) };
+        let ty = range::of_range(oid).ok_or_else(|| {
+            mismatch(format!("argument declared anyrange is not a range type but type {}", shown(oid)))
+        })?;
+        if let Some(element) = self.element.filter(|element| *element != ty.subtype) {
+            let text = "argument declared anyrange is not consistent with argument declared anyelement";
+            return Err(mismatch(text.to_owned()).detail(versus(oid, element)));
+        }
+        (self.range, self.multirange, self.element) = (Some(oid), Some(ty.multirange), Some(ty.subtype));
+        Ok(())
+    }
+
     fn stands_for(&self, ty: Oid) -> Result<Oid> {
         let array = |element: Option<Oid>| {
             let element = element.unwrap_or(TEXT);
@@ -167,6 +215,8 @@ impl Found {
         match ty {
             ANYELEMENT | ANYNONARRAY | ANYENUM => Ok(self.element.unwrap_or(TEXT)),
             ANYARRAY => self.array.map_or_else(|| array(self.element), Ok),
+            ANYRANGE => self.range.ok_or_else(|| undetermined(ty)),
+            ANYMULTIRANGE => self.multirange.ok_or_else(|| undetermined(ty)),
             ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY => Ok(self.common.unwrap_or(TEXT)),
             ANYCOMPATIBLEARRAY => array(self.common),
             ty => Ok(ty),

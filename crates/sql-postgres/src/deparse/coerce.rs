@@ -79,6 +79,10 @@ impl Analyser<'_, '_> {
         let source = node.ty();
         let is_const = node.is_unknown_const();
         let cast = self.coerce_in(node, target, form, context)?;
+        if typmod < 0 && form == SqlForm::Explicit && source.0 == target && source.1 >= 0 {
+            // The modifier is taken away.
+            return Ok(SqlNode::Cast { operand: Box::new(cast), ty: (target, typmod), form });
+        }
         if typmod < 0 || cast.ty().1 == typmod {
             return Ok(cast);
         }

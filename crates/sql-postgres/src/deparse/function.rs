@@ -5,10 +5,13 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::coerce::is_polymorphic;
-use crate::bind::resolve::{self, Resolution};
+use crate::bind::polymorphic;
+use crate::bind::resolve::{self, Notation, Resolution};
 use crate::bind::typing::unsupported;
 use crate::deparse::analyse::Analyser;
-use crate::deparse::node::{Aggregate, Frame, Over, SortItem, SqlForm, SqlNode, Window, WindowBound, WindowCall};
+use crate::deparse::node::{
+    Aggregate, Frame, Over, SortItem, SqlForm, SqlNode, Window, WindowBound, WindowCall, array_of,
+};
 use crate::error::Result;
 use crate::functions::{Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
@@ -16,7 +19,7 @@ use crate::types::registry;
 
 impl Analyser<'_, '_> {
     pub fn function(&mut self, call: &FuncCall) -> Result<SqlNode> {
-        if call.variadic || call.within_group || call.arguments.iter().any(|argument| argument.name.is_some()) {
+        if call.within_group || call.arguments.iter().any(|argument| argument.name.is_some()) {
             return Err(unsupported("this call of a definition"));
         }
         let mut arguments = Vec::new();
@@ -25,8 +28,14 @@ impl Analyser<'_, '_> {
         }
         let name = call.name.last();
         let is_aggregate = resolve::functions_named(name).iter().any(|row| matches!(row.body, Body::Aggregate(_)));
+        if call.variadic && (call.over.is_some() || is_aggregate) {
+            return Err(unsupported("this call of a definition"));
+        }
         if call.over.is_some() || is_aggregate || call.star {
             return self.aggregate(call, arguments);
+        }
+        if call.variadic {
+            return self.call_with_array(name, arguments);
         }
         self.call(name, arguments, if call.sql_syntax { SqlForm::Sql } else { SqlForm::Call })
     }
@@ -44,9 +53,27 @@ impl Analyser<'_, '_> {
         {
             return self.cast(argument.clone(), (ty.oid, -1), SqlForm::Explicit, CastContext::Explicit);
         }
-        let arguments = self.arguments(&parameters, arguments)?;
+        let mut arguments = self.arguments(row, &parameters, arguments)?;
         let ty = (result(row, &parameters, &arguments), -1);
-        Ok(SqlNode::Call { name: row.name.to_owned(), arguments, ty, form })
+        let name = row.name.to_owned();
+        if matches!(row.variadic, 0 | oid::ANY) {
+            return Ok(SqlNode::Call { name, arguments, ty, form });
+        }
+        let items = arguments.split_off(row.arguments.len() - 1);
+        arguments.push(SqlNode::Array { items, ty: array_of(row.variadic) });
+        Ok(SqlNode::Call { name, arguments, ty, form: SqlForm::Variadic })
+    }
+
+    /// Returns a call whose last argument is the array of the variadic ones.
+    fn call_with_array(&mut self, name: &str, arguments: Vec<SqlNode>) -> Result<SqlNode> {
+        let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
+        let notation = Notation { names: &[], is_variadic: true };
+        let Resolution::One((row, parameters)) = resolve::function_as(name, &types, notation) else {
+            return Err(unsupported(format!("the function {name} of a definition")));
+        };
+        let arguments = self.arguments(row, &parameters, arguments)?;
+        let ty = (result(row, &parameters, &arguments), -1);
+        Ok(SqlNode::Call { name: row.name.to_owned(), arguments, ty, form: SqlForm::Variadic })
     }
 
     /// Reads a call of a type's name as a cast.
@@ -60,18 +87,21 @@ impl Analyser<'_, '_> {
         }
     }
 
-    fn arguments(&mut self, parameters: &[Oid], arguments: Vec<SqlNode>) -> Result<Vec<SqlNode>> {
+    fn arguments(
+        &mut self,
+        row: &'static PgFunction,
+        parameters: &[Oid],
+        arguments: Vec<SqlNode>,
+    ) -> Result<Vec<SqlNode>> {
         let common = parameters.contains(&oid::ANYCOMPATIBLE).then(|| self.common(&arguments)).transpose()?;
-        let polymorphic = arguments
-            .iter()
-            .zip(parameters)
-            .find(|(argument, parameter)| is_polymorphic(**parameter) && argument.ty().0 != oid::UNKNOWN);
-        let element = polymorphic.map(|(argument, _)| argument.ty().0);
+        let settled = settled(row, parameters, &arguments);
         let mut coerced = Vec::new();
-        for (argument, parameter) in arguments.into_iter().zip(parameters) {
+        for (at, (argument, parameter)) in arguments.into_iter().zip(parameters).enumerate() {
             let target = match *parameter {
                 oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
-                oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+                oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYRANGE | oid::ANYMULTIRANGE => {
+                    settled.as_ref().map_or(oid::TEXT, |(types, _)| types[at])
+                }
                 other => other,
             };
             coerced.push(self.coerce(argument, target, SqlForm::Implicit)?);
@@ -88,7 +118,7 @@ impl Analyser<'_, '_> {
         let Resolution::One((row, parameters)) = resolve::function(name, &types) else {
             return Err(unsupported(format!("the function {name} of a definition")));
         };
-        let arguments = self.arguments(&parameters, arguments)?;
+        let arguments = self.arguments(row, &parameters, arguments)?;
         let mut ty = (result(row, &parameters, &arguments), -1);
         let json = match &call.json {
             None => None,
@@ -226,11 +256,16 @@ pub fn target_named(expr: &tree::Expr, targets: &[(String, SqlNode)]) -> Option<
     }
 }
 
+/// Returns the types of a call's parameters and of its result; `None` if its arguments do not tell them.
+fn settled(row: &'static PgFunction, parameters: &[Oid], arguments: &[SqlNode]) -> Option<(Vec<Oid>, Oid)> {
+    let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
+    polymorphic::settle(&(row, parameters.to_vec()), &types).ok()
+}
+
 /// Returns the type of a call's result.
-fn result(row: &PgFunction, parameters: &[Oid], arguments: &[SqlNode]) -> Oid {
-    if !is_polymorphic(row.result) {
-        return row.result;
+fn result(row: &'static PgFunction, parameters: &[Oid], arguments: &[SqlNode]) -> Oid {
+    match is_polymorphic(row.result) {
+        true => settled(row, parameters, arguments).map_or(oid::TEXT, |(_, result)| result),
+        false => row.result,
     }
-    let polymorphic = arguments.iter().zip(parameters).find(|(_, parameter)| is_polymorphic(**parameter));
-    polymorphic.map_or(oid::TEXT, |(argument, _)| argument.ty().0)
 }

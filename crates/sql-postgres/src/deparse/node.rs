@@ -13,6 +13,8 @@ pub enum SqlForm {
     Implicit,
     /// A notation of SQL's own, such as EXTRACT.
     Sql,
+    /// A call whose last argument is the array of its variadic ones.
+    Variadic,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use datum::{Fault, Result};
 
 use crate::error::{PgError, state};
+use crate::types::io::VALUE_BYTES_MAX;
 use crate::types::oid::Oid;
 use crate::value::Value;
 
@@ -19,7 +20,11 @@ pub fn text_of(value: &Value) -> Result<&str> {
 }
 
 pub fn bytes(values: &[Value], at: usize) -> Result<&[u8]> {
-    values[at].as_string_bytes().ok_or_else(form)
+    bytes_of(&values[at])
+}
+
+pub fn bytes_of(value: &Value) -> Result<&[u8]> {
+    value.as_string_bytes().ok_or_else(form)
 }
 
 pub fn integer(values: &[Value], at: usize) -> Result<i64> {
@@ -44,12 +49,9 @@ fn form() -> Fault {
     Fault::corrupt("an argument in the form of another type")
 }
 
-/// The most bytes of a value: PostgreSQL's 1 GB less a length word.
-const BYTES_MAX: usize = (1 << 30) - 5;
-
 /// Claims the memory of a result of so many bytes. An error if no value may be so long.
 pub fn claim(bytes: usize) -> Result<stdx::memory::Claim> {
-    if bytes > BYTES_MAX {
+    if bytes > VALUE_BYTES_MAX {
         return Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large").into());
     }
     Ok(stdx::memory::claim(bytes)?)

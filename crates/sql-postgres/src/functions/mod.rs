@@ -18,6 +18,7 @@ pub mod numbers;
 pub mod numeric;
 pub mod ordered_set;
 pub mod parameters;
+pub mod range;
 pub mod record;
 pub mod rows;
 pub mod session;
@@ -149,6 +150,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
     json::rows::FUNCTIONS,
+    range::rows::FUNCTIONS,
     record::rows::FUNCTIONS,
     crate::session::advisory::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
@@ -164,6 +166,7 @@ static OPERATORS: &[&[PgOperator]] = &[
     numeric::OPERATORS,
     temporal::rows::OPERATORS,
     json::rows::OPERATORS,
+    range::rows::OPERATORS,
     record::rows::OPERATORS,
 ];
 static CASTS: &[&[PgCast]] = &[
@@ -173,6 +176,7 @@ static CASTS: &[&[PgCast]] = &[
     numeric::CASTS,
     temporal::rows::CASTS,
     json::rows::CASTS,
+    range::rows::CASTS,
 ];
 
 /// The rows by OID and by name.

@@ -111,7 +111,7 @@ fn is_access_method(oid: Oid) -> bool {
 /// Returns whether a type, as operator classes name it, can be the key of an index.
 fn is_key_type(oid: Oid) -> bool {
     let is_base = |row: &registry::PgType| row.kind == registry::TypeKind::Base && row.oid != oid::JSON;
-    matches!(oid, oid::ANYARRAY | oid::ANYENUM)
+    matches!(oid, oid::ANYARRAY | oid::ANYENUM | oid::ANYRANGE | oid::ANYMULTIRANGE)
         || registry::by_oid(oid).is_some_and(|row| is_base(&row) && !registry::is_array(oid))
 }
 
@@ -162,6 +162,7 @@ macro_rules! extract {
 extract!(PG_PROC, "pg_proc", is_function);
 extract!(PG_OPERATOR, "pg_operator", is_operator);
 extract!(PG_TYPE, "pg_type", |fields| is_type(number(fields[0])));
+extract!(PG_RANGE, "pg_range", |fields| is_type(number(fields[0])));
 extract!(PG_CAST, "pg_cast", |fields| functions::cast_between(number(fields[1]), number(fields[2])).is_some());
 extract!(PG_AM, "pg_am", |fields| is_access_method(number(fields[0])));
 extract!(PG_OPCLASS, "pg_opclass", is_class);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::types::oid::{self, Oid};
 use crate::types::registry::is_array;
-use crate::types::user;
+use crate::types::{range, user};
 
 struct Class {
     oid: Oid,
@@ -37,6 +37,8 @@ fn compared_as(ty: Oid) -> Oid {
         oid::INT2VECTOR | oid::OIDVECTOR => ty,
         ty if is_array(ty) => oid::ANYARRAY,
         ty if user::is_enum(ty) => oid::ANYENUM,
+        ty if range::of_range(ty).is_some() => oid::ANYRANGE,
+        ty if range::of_multirange(ty).is_some() => oid::ANYMULTIRANGE,
         ty => ty,
     }
 }

@@ -65,7 +65,7 @@ pub static SERVED: &[Served] = &[
     of("pg_publication_namespace", &[], Empty),
     of("pg_publication_rel", &[], Empty),
     of("pg_publication_tables", &[], Empty),
-    of("pg_range", &[], Empty),
+    of("pg_range", &["rngtypid"], Extract(&extract::PG_RANGE)),
     of("pg_replication_origin", &[], Empty),
     of("pg_replication_slots", &[], Empty),
     of("pg_rewrite", &["oid", "ev_class"], Rows(depend::pg_rewrite)),

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use datum::value::RecordField;
-use datum::{Array, Fault, Record, Shape, Storage};
+use datum::{Array, Fault, Record, Shape, Storage, keyed};
 use query::nodes::comparison::{Coerced, Comparator, ComparisonRules, ComparisonType};
 use query::nodes::context::EvalContext;
 use query::types::{Collation, Type};
@@ -60,7 +60,7 @@ fn class_of(shape: Shape) -> Option<ComparisonType> {
         Storage::Text => ComparisonType::Text(shape.collation),
         Storage::Bytes => ComparisonType::Bytes,
         // The core has no name for it; the values know how they compare.
-        Storage::Interval | Storage::Record => ComparisonType::Dynamic,
+        Storage::Interval | Storage::Record | Storage::Keyed => ComparisonType::Dynamic,
         Storage::Jsonb => ComparisonType::Json,
         _ => return None,
     })
@@ -77,6 +77,7 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, ctx: &mut EvalContext) ->
         (Value::Double(a), Value::Double(b)) => float_order(*a, *b),
         (Value::Array(a), Value::Array(b)) => return array_order(a, b, ctx),
         (Value::Record(a), Value::Record(b)) => return record_order(a, b, ctx),
+        (Value::Bytes(a), Value::Bytes(b)) if ty == ComparisonType::Dynamic => keyed::compare(a, b),
         (Value::Text(a), Value::Text(b)) => match ty {
             ComparisonType::Text(collation) => collation.compare(a.as_bytes(), b.as_bytes()),
             _ => a.as_bytes().cmp(b.as_bytes()),
@@ -228,7 +229,9 @@ fn may_use_index(ty: ComparisonType, column: &Type) -> bool {
         }
         ComparisonType::Text(collation) => column.storage == Storage::Text && column.collation == collation,
         ComparisonType::Bytes => column.storage == Storage::Bytes,
-        ComparisonType::Dynamic => matches!(column.storage, Storage::Interval | Storage::Array | Storage::Record),
+        ComparisonType::Dynamic => {
+            matches!(column.storage, Storage::Interval | Storage::Array | Storage::Record | Storage::Keyed)
+        }
         ComparisonType::Json => column.storage == Storage::Jsonb,
         _ => false,
     }
@@ -259,7 +262,7 @@ fn coerce(value: &Value, column: &Type, _: &EvalContext) -> Coerced {
             }
         }
         (Storage::Text, Value::Text(_))
-        | (Storage::Bytes, Value::Bytes(_))
+        | (Storage::Bytes | Storage::Keyed, Value::Bytes(_))
         | (Storage::Interval, Value::Interval(_))
         | (Storage::Jsonb, Value::Json(_))
         | (Storage::Array, Value::Array(_))

@@ -16,10 +16,14 @@ use crate::types::numeric::float::{float_in, float_out, float4_receive, float4_s
 use crate::types::numeric::integer::{Width, integer_in, integer_out, integer_receive, integer_send};
 use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_send};
 use crate::types::oid::{self, Oid};
+use crate::types::range;
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
 use crate::types::{array, boolean, bytea, json, jsonpath, macaddr, record, reg, registry, text, user, uuid};
 use crate::value::Value;
+
+/// The most bytes of a value: PostgreSQL's 1 GB less a length word.
+pub const VALUE_BYTES_MAX: usize = (1 << 30) - 5;
 
 /// The settings and facts that forms of values depend on.
 #[derive(Clone, Debug)]
@@ -171,6 +175,8 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         // The binder puts the checks around it.
         other if user::is_domain(other) => input(&user::base_type(other, io)?, text, io),
         other if registry::is_array(other) => array::input(other, typmod, text, io),
+        other if range::of_range(other).is_some() => range::input(other, text, io),
+        other if range::of_multirange(other).is_some() => range::multirange_input(other, text, io),
         other => match reg::kind(other) {
             Some(kind) => reg::input(kind, text, io),
             None => Err(refused(other, "input")),
@@ -207,6 +213,10 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) || oid == oid::ACLITEM => out.extend_from_slice(text.as_bytes()),
         (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
+        (_, Value::Bytes(bytes)) if range::of_range(oid).is_some() => range::output(oid, bytes, io, out)?,
+        (_, Value::Bytes(bytes)) if range::of_multirange(oid).is_some() => {
+            range::multirange_output(oid, bytes, io, out)?;
+        }
         _ => return Err(refused(oid, "output")),
     }
     Ok(())
@@ -249,6 +259,8 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         _ if user::is_enum(oid) => user::enum_input(oid, utf8(bytes)?, io),
         _ if user::is_domain(oid) => receive(&user::base_type(oid, io)?, bytes, io),
         _ if registry::is_array(oid) => array::receive(oid, typmod, bytes, io),
+        _ if range::of_range(oid).is_some() => range::receive(oid, bytes, io),
+        _ if range::of_multirange(oid).is_some() => range::multirange_receive(oid, bytes, io),
         _ if reg::kind(oid).is_some() => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         _ => Err(refused(oid, "receive")),
     }
@@ -284,6 +296,8 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         (_, Value::Array(value)) if registry::is_array(oid) => array::send(value, oid, io, out)?,
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
+        (_, Value::Bytes(bytes)) if range::of_range(oid).is_some() => range::send(oid, bytes, io, out)?,
+        (_, Value::Bytes(bytes)) if range::of_multirange(oid).is_some() => range::multirange_send(oid, bytes, io, out)?,
         _ => return Err(refused(oid, "send")),
     }
     Ok(())

@@ -24,6 +24,7 @@
 //! | timetz | `Bytes` | `Bytes`: 8 bytes of UTC time of day (time + zone) in microseconds with the sign flipped, 4 of the zone in seconds west of UTC with the sign flipped, both big-endian, so that bytes order as times do |
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
 //! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
+//! | ranges, multiranges | `Keyed` | `Bytes`: the keys of the bounds, and behind them the bounds that their keys do not give back (`range`) |
 //! | record | `Record` | `Record`, which knows the names and types of its fields |
 //! | domains | those of their base types | those of their base types |
 //! | enums | `Bytes` | `Bytes`: the key of the label, whose bytes order as the labels do |
@@ -45,6 +46,7 @@ pub mod macaddr;
 pub mod network;
 pub mod numeric;
 pub mod oid;
+pub mod range;
 pub mod record;
 pub mod reg;
 pub mod registry;

@@ -47,11 +47,13 @@ pub enum TypeKind {
     Base,
     Enum,
     Domain,
+    Range,
+    Multirange,
     /// A column cannot have it.
     Pseudo,
 }
 
-use TypeKind::{Base, Pseudo};
+use TypeKind::{Base, Multirange, Pseudo, Range};
 
 /// Between values of an array, in every type that is served: `typdelim`.
 pub const DELIMITER: char = ',';
@@ -122,10 +124,26 @@ pub static TYPES: &[PgType] = &[
     row(oid::REGROLE, "regrole", (4, T, 'i', 'p'), (Base, 'N', F), 4097, (OID4, F), ""),
     row(oid::REGCOLLATION, "regcollation", (4, T, 'i', 'p'), (Base, 'N', F), 4192, (OID4, F), ""),
     row(oid::JSONB, "jsonb", (-1, F, 'i', 'x'), (Base, 'U', F), 3807, (Storage::Jsonb, F), ""),
+    row(oid::ANYRANGE, "anyrange", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::INT4RANGE, "int4range", (-1, F, 'i', 'x'), (Range, 'R', F), 3905, (Storage::Keyed, F), ""),
+    row(oid::NUMRANGE, "numrange", (-1, F, 'i', 'x'), (Range, 'R', F), 3907, (Storage::Keyed, F), ""),
+    row(oid::TSRANGE, "tsrange", (-1, F, 'd', 'x'), (Range, 'R', F), 3909, (Storage::Keyed, F), ""),
+    row(oid::TSTZRANGE, "tstzrange", (-1, F, 'd', 'x'), (Range, 'R', F), 3911, (Storage::Keyed, F), ""),
+    row(oid::DATERANGE, "daterange", (-1, F, 'i', 'x'), (Range, 'R', F), 3913, (Storage::Keyed, F), ""),
+    row(oid::INT8RANGE, "int8range", (-1, F, 'd', 'x'), (Range, 'R', F), 3927, (Storage::Keyed, F), ""),
     row(oid::JSONPATH, "jsonpath", (-1, F, 'i', 'x'), (Base, 'U', F), 4073, (Storage::Text, F), ""),
+    row(oid::INT4MULTIRANGE, "int4multirange", (-1, F, 'i', 'x'), (Multirange, 'R', F), 6150, (Storage::Keyed, F), ""),
+    row(oid::NUMMULTIRANGE, "nummultirange", (-1, F, 'i', 'x'), (Multirange, 'R', F), 6151, (Storage::Keyed, F), ""),
+    row(oid::TSMULTIRANGE, "tsmultirange", (-1, F, 'd', 'x'), (Multirange, 'R', F), 6152, (Storage::Keyed, F), ""),
+    row(oid::TSTZMULTIRANGE, "tstzmultirange", (-1, F, 'd', 'x'), (Multirange, 'R', F), 6153, (Storage::Keyed, F), ""),
+    row(oid::DATEMULTIRANGE, "datemultirange", (-1, F, 'i', 'x'), (Multirange, 'R', F), 6155, (Storage::Keyed, F), ""),
+    row(oid::INT8MULTIRANGE, "int8multirange", (-1, F, 'd', 'x'), (Multirange, 'R', F), 6157, (Storage::Keyed, F), ""),
+    row(oid::ANYMULTIRANGE, "anymultirange", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYCOMPATIBLEMULTIRANGE, "anycompatiblemultirange", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLE, "anycompatible", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLEARRAY, "anycompatiblearray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLENONARRAY, "anycompatiblenonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYCOMPATIBLERANGE, "anycompatiblerange", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
 ];
 
 const fn row(

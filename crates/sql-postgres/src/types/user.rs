@@ -10,6 +10,11 @@
 //!   bits 31 to 29   2 a domain, 3 arrays of one
 //!   bits 28 to 24   the form of its values (`FORMS`)
 //!   bits 23 to 0    the OID of the object
+//!
+//!   bits 31 to 29   1 a domain or arrays of one
+//!   bit 28          1 arrays
+//!   bits 27 to 24   the form of its values (`FORMS` from 32 on)
+//!   bits 23 to 0    the OID of the object
 //! ```
 
 use std::sync::Arc;
@@ -40,8 +45,14 @@ const DOMAIN_ARRAY: u32 = 1 << 29;
 const DOMAINS_END: u32 = 1 << 31;
 const FORM_MASK: u32 = 31;
 
+/// The same of domains whose forms have no place in five bits.
+const FURTHER_DOMAIN: u32 = 1 << 29;
+const FURTHER_DOMAIN_ARRAY: u32 = 1 << 28;
+const FURTHER_FORM_MASK: u32 = 15;
+const FURTHER_FORMS_FROM: u32 = FORM_MASK + 1;
+
 /// Types that stand for the form of a domain's values: the domain's base type, or one whose values have the same form. Their places are in OIDs, so that none may move.
-const FORMS: [Oid; 32] = [
+const FORMS: [Oid; 33] = [
     oid::BOOL,
     oid::BYTEA,
     oid::CHAR,
@@ -79,6 +90,8 @@ const FORMS: [Oid; 32] = [
     oid::MACADDR,
     // bit and bit varying.
     oid::VARBIT,
+    // Ranges and multiranges.
+    oid::INT4RANGE,
 ];
 const BPCHAR_ARRAY: Oid = 1014;
 /// No type: it stands for enums.
@@ -100,7 +113,10 @@ pub fn domain_oids(id: ObjectId, base: Oid) -> Option<Result<Vec<Oid>>> {
     let form = form_of(base)?;
     Some(match oids::of_object(id) {
         object if object < 1 << DOMAIN_OBJECT_BITS => {
-            let oid = DOMAIN | form << DOMAIN_OBJECT_BITS | object;
+            let oid = match form.checked_sub(FURTHER_FORMS_FROM) {
+                Some(form) => FURTHER_DOMAIN | form << DOMAIN_OBJECT_BITS | object,
+                None => DOMAIN | form << DOMAIN_OBJECT_BITS | object,
+            };
             Ok(std::iter::once(oid).chain(row(oid).map(|row| row.array).filter(|array| *array != 0)).collect())
         }
         _ => Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many objects for another type")),
@@ -112,7 +128,7 @@ fn form_of(base: Oid) -> Option<u32> {
     let place = |form: Oid| FORMS.iter().position(|known| *known == form);
     let element = registry::element_of(base);
     let found = match base {
-        base if is_domain(base) => return Some(base >> DOMAIN_OBJECT_BITS & FORM_MASK),
+        base if is_domain(base) => return Some(form_place(base)),
         base if is_enum(base) => place(ENUM_FORM),
         oid::RECORD | oid::RECORD_ARRAY => None,
         oid::BIT => place(oid::VARBIT),
@@ -124,22 +140,36 @@ fn form_of(base: Oid) -> Option<u32> {
         _ if element.is_some() => place(oid::INT4_ARRAY),
         base => match registry::by_oid(base)?.storage {
             Storage::Int { bytes: 4, signed: false } => place(oid::REGCLASS),
+            Storage::Keyed => place(oid::INT4RANGE),
             _ => None,
         },
     };
     found.and_then(|place| u32::try_from(place).ok())
 }
 
+/// Returns the place of the form of a domain's values, or of those in arrays of one.
+fn form_place(domain: Oid) -> u32 {
+    match domain >= DOMAIN {
+        true => domain >> DOMAIN_OBJECT_BITS & FORM_MASK,
+        false => FURTHER_FORMS_FROM + (domain >> DOMAIN_OBJECT_BITS & FURTHER_FORM_MASK),
+    }
+}
+
+/// Returns the bit that tells arrays of domains from domains with such a number.
+fn array_bit(domain: Oid) -> u32 {
+    if domain >= DOMAIN { DOMAIN_ARRAY } else { FURTHER_DOMAIN_ARRAY }
+}
+
 /// Returns whether the values of a domain have a form.
 fn form_is(domain: Oid, form: Oid) -> bool {
-    is_domain(domain) && FORMS.get((domain >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize) == Some(&form)
+    is_domain(domain) && FORMS.get(form_place(domain) as usize) == Some(&form)
 }
 
 /// Returns the number of a type's object; `None` for types of PostgreSQL's own and of other dialects.
 pub fn object_of(oid: Oid) -> Option<ObjectId> {
     let bits = match oid >> OBJECT_BITS {
         ENUM | ENUM_ARRAY => OBJECT_BITS,
-        _ if (DOMAIN..DOMAINS_END).contains(&oid) => DOMAIN_OBJECT_BITS,
+        _ if (FURTHER_DOMAIN..DOMAINS_END).contains(&oid) => DOMAIN_OBJECT_BITS,
         _ => return None,
     };
     oids::object_of(oid & ((1 << bits) - 1))
@@ -159,7 +189,7 @@ pub fn is_enum(oid: Oid) -> bool {
 }
 
 pub fn is_domain(oid: Oid) -> bool {
-    (DOMAIN..DOMAIN | DOMAIN_ARRAY).contains(&oid)
+    (FURTHER_DOMAIN..DOMAINS_END).contains(&oid) && oid & array_bit(oid) == 0
 }
 
 pub fn is_user_type(oid: Oid) -> bool {
@@ -169,7 +199,7 @@ pub fn is_user_type(oid: Oid) -> bool {
 /// Returns the row of a type that users define, but for its name.
 pub(super) fn row(oid: Oid) -> Option<PgType> {
     object_of(oid)?;
-    if oid >= DOMAIN {
+    if oid >= FURTHER_DOMAIN {
         return domain_row(oid);
     }
     let (element, array) = (oid & !(1 << OBJECT_BITS), oid | 1 << OBJECT_BITS);
@@ -181,25 +211,25 @@ pub(super) fn row(oid: Oid) -> Option<PgType> {
 
 fn domain_row(oid: Oid) -> Option<PgType> {
     if !is_domain(oid) {
-        let element = domain_row(oid & !DOMAIN_ARRAY)?;
+        let element = domain_row(oid & !array_bit(oid))?;
         let array = PgType::user_array(oid, element.oid);
         return Some(PgType { is_collatable: element.is_collatable, pads: element.pads, ..array });
     }
-    let form = match FORMS.get((oid >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize)? {
+    let form = match FORMS.get(form_place(oid) as usize)? {
         &ENUM_FORM => PgType::user(oid, 0, TypeKind::Enum, Storage::Bytes),
         base => registry::by_oid(*base)?,
     };
     // An array has no arrays as elements.
-    let array = if form.storage == Storage::Array { 0 } else { oid | DOMAIN_ARRAY };
+    let array = if form.storage == Storage::Array { 0 } else { oid | array_bit(oid) };
     Some(PgType { oid, name: "", kind: TypeKind::Domain, array, element: 0, is_preferred: false, ..form })
 }
 
 /// Returns a type whose values have the form of a domain's, and are compared alike; that of another type as it is.
 pub fn form(oid: Oid) -> Oid {
-    match FORMS.get((oid >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize) {
-        Some(form) if is_domain(oid) && *form != ENUM_FORM => *form,
-        Some(_) if is_domain(oid) => oid::ANYENUM,
-        _ => oid,
+    match FORMS.get(form_place(oid) as usize).filter(|_| is_domain(oid)) {
+        Some(&ENUM_FORM) => oid::ANYENUM,
+        Some(form) => *form,
+        None => oid,
     }
 }
 

@@ -142,7 +142,12 @@ fn each_cast_is_that_of_its_types() {
 fn each_type_is_the_one_of_its_oid() {
     let real = lines(TYPE, 1);
     for row in registry::types() {
-        let kind = if row.kind == TypeKind::Base { "b" } else { "p" };
+        let kind = match row.kind {
+            TypeKind::Base => "b",
+            TypeKind::Range => "r",
+            TypeKind::Multirange => "m",
+            _ => "p",
+        };
         let found = [
             row.oid.to_string(),
             row.name.to_owned(),

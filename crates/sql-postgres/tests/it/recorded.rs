@@ -138,3 +138,14 @@ fn random_statements_of_sql_json_answer_as_the_real_server_does() {
 fn bit_strings_answer_as_the_real_server_does() {
     check(include_str!("../recorded/bits.txt"));
 }
+
+#[test]
+fn ranges_and_multiranges_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/ranges.txt"));
+}
+
+/// Statements drawn at random.
+#[test]
+fn random_statements_of_ranges_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/ranges_random.txt"));
+}

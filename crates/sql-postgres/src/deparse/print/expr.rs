@@ -201,6 +201,13 @@ impl Printer {
             (SqlForm::Implicit, [operand, ..]) if !shows_implicit => self.operand(operand, false, node),
             (SqlForm::Explicit | SqlForm::Implicit, [operand, ..]) => self.cast(operand, ty, node),
             (SqlForm::Sql, _) if self.sql_syntax(node, name, arguments) => {}
+            (SqlForm::Variadic, [others @ .., array]) => {
+                self.out.push_str(&format!("{}(", text::name(name)));
+                self.list(others, true);
+                self.out.push_str(if others.is_empty() { "VARIADIC " } else { ", VARIADIC " });
+                self.node(array, true);
+                self.out.push(')');
+            }
             _ => {
                 self.out.push_str(&format!("{}(", text::name(name)));
                 self.list(arguments, true);

@@ -45,7 +45,7 @@ pub fn is_simple(node: &SqlNode, parent: &SqlNode) -> bool {
 /// Returns whether a node has delimiters of its own around its operands, or binds less than any operator.
 fn separates(parent: &SqlNode) -> bool {
     match parent {
-        SqlNode::Call { form, .. } => *form == SqlForm::Call,
+        SqlNode::Call { form, .. } => matches!(form, SqlForm::Call | SqlForm::Variadic),
         SqlNode::And(_)
         | SqlNode::Or(_)
         | SqlNode::Not(_)
