@@ -45,6 +45,19 @@ create table s.child (
     name character(5) default 'abc',
     "Odd name" text);
 create table "Quoted Table" (a int, b int, primary key (b, a));
+create table ranged (
+    r int4range primary key default '[1,2)',
+    n numrange check (not isempty(n) and n @> 1.5),
+    m datemultirange default '{[2024-01-01,2024-02-01)}',
+    l tsrange[],
+    lowest int generated always as (lower(r)) stored);
+create index ranged_m on ranged (m desc, r);
+create index ranged_l on ranged (upper(n)) where n << '[10,20)';
+create view booked as
+    select r + '[2,5)' as longer, range_merge(m) as whole, daterange(lower(m), null, '[]') as open, numrange(1, 2) * n as part, r @> lowest as has, 3 <@ r as three,
+        int4multirange(r, '[7,9)') - multirange(r) as rest from ranged where r && int4range(1, 3) and not n -|- '[3,4]' and m @> date '2024-01-03';
+create view listed as select int4multirange(variadic array[r, '[7,9)']) as m, concat_ws('-', variadic array['a', 'b']) as c, format('%s %s', variadic array[r::text, 'x']) as f from ranged;
+create view gathered as select range_agg(r) as all_r, range_intersect_agg(n) as same_n, lower(range_agg(m)) as first from ranged group by lowest;
 create index child_p on s.child (p desc nulls last);
 create index parent_ad on parent (a, d desc);
 create unique index parent_d on parent (d nulls first, a);
@@ -75,6 +88,11 @@ COMMANDS = r"""
 \d+ v
 \d+ grouped
 \d+ s.united
+\d ranged
+\d+ ranged
+\d+ booked
+\d+ gathered
+\d+ listed
 \d s.sq
 \d down
 \d parent_id_seq
@@ -104,6 +122,15 @@ COMMANDS = r"""
 \df now
 \dC date
 \do %
+\do -|-
+\dT+ int4range
+\dT datemultirange
+\df range_merge
+\df+ int4range
+\df nummultirange
+\da range_*agg
+\dC int4range
+\dAc btree anyrange
 \sv v
 \sv+ grouped
 \sf lower(text)
@@ -129,6 +156,15 @@ QUERIES = [
     "select oid, proname, prorettype::regtype, provolatile, proisstrict from pg_proc where proname in ('now', 'abs') order by 1",
     "select oid, oprname, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode from pg_operator where oprname = '||' and oprleft = 25 and oprright = 25",
     "select opcname, opcintype::regtype, opcdefault from pg_opclass where opcmethod = 403 and opcintype in (20, 25) order by 1",
+    "select rngtypid::regtype, rngsubtype::regtype, rngmultitypid::regtype, rngcollation, (select opcname from pg_opclass where oid = rngsubopc), rngcanonical, rngsubdiff from pg_range order by 1",
+    "select oid, typname, typlen, typtype, typcategory, typarray, typinput, typoutput, typreceive, typsend, typanalyze, typalign, typstorage, typsubscript from pg_type where typname ~ 'range$' and typtype in ('r', 'm', 'p') order by 1",
+    "select oid, typname, typelem::regtype, typtype from pg_type where typname ~ '^_.*range$' and typtype = 'b' and typname <> '_pg_range' order by 1",
+    "select oid, opcname, opcintype::regtype, opcdefault, opcfamily from pg_opclass where opcmethod = 403 and opcintype in (3831, 4537) order by 1",
+    "select o.oid, oprname, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode, oprcom, oprnegate, oprcanmerge, oprcanhash from pg_operator o where oprleft in (3831, 4537) or oprright in (3831, 4537) order by 1",
+    "select p.oid, proname, prokind, prorettype::regtype, proargtypes::regtype[]::text, provariadic::regtype, provolatile, proisstrict, prosrc from pg_proc p where (proargtypes::oid[] && array[3831, 4537]::oid[] or prorettype in (3831, 4537) or exists (select from pg_range where prorettype in (rngtypid, rngmultitypid))) and not proargtypes::oid[] && array[2281, 2275]::oid[] and prorettype not in (2275, 2281, 17) and proname !~ '^hash_|_transfn$|sel$' order by 1",
+    "select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where castsource in (select rngtypid from pg_range) order by 1",
+    "select column_name, data_type, udt_name, column_default, is_generated, generation_expression from information_schema.columns where table_name = 'ranged' order by ordinal_position",
+    "select pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'ranged'::regclass order by conname",
     "select deptype, objsubid, refobjid::regclass, refobjsubid from pg_depend where objid = 'parent_id_seq'::regclass and refclassid = 'pg_class'::regclass",
 ]
 
@@ -186,6 +222,12 @@ class Views:
             lambda: f"nullif({below()}, {below()})",
         )()
 
+    def range(self):
+        return self.pick("'[1,5)'", "numrange(1, p.b)", "'{[1,2)}'::nummultirange", "range_merge('[1,2)', numrange(p.b, null))")
+
+    def flags(self):
+        return self.pick("", ", '[]'")
+
     def text(self, depth):
         if depth == 0:
             return self.pick("p.a", "p.c", "'it''s'", "'x'::varchar(3)", "upper(p.a)", "p.id::text", "null")
@@ -215,6 +257,8 @@ class Views:
             lambda: f"exists (select 1 from s.child c where c.p = p.id and {below()})",
             lambda: f"p.id in (select c.p from s.child c where c.q > {self.number(0)})",
             lambda: f"({self.number(depth - 1)}) is null",
+            lambda: f"numrange(p.b, {self.number(depth - 1)}) {self.pick('&&', '@>', '<@', '<<', '-|-', '=')} {self.range()}",
+            lambda: f"p.id <@ int4range({self.pick('1', 'null', 'p.id')}, 10{self.flags()})",
         )()
 
     def view(self):

@@ -51,6 +51,11 @@ create materialized view "Empty Kept" (a, b) as select n, n from app.kept with n
 create table app.waits (a int constraint waits_key primary key deferrable initially deferred, b int unique deferrable, c int, constraint "W" unique (c, b) initially deferred);
 insert into app.waits select n, n, n from generate_series(1, 5) n;
 update app.waits set a = a + 1, b = b + 1;
+create domain app.positive as int4range check (lower(value) > 0);
+create table app.ranged (r int4range primary key default '[1,2)', n nummultirange, l tstzrange[], p app.positive, check (not isempty(r)));
+create index ranged_n on app.ranged (n desc, upper(r));
+create view app.of_ranges as select int4multirange(r, '[7,9)') + multirange(r) as m, range_merge(n) as whole from app.ranged where r -|- '[5,6)' or r @> 3;
+insert into app.ranged values ('(,)', '{}', null, 'empty'), ('[1,5)', '{[1.0,2.00],[5,)}', '{"[2024-01-01 00:00+00,)",empty,NULL}', '[3,4]'), ('[9,9]', null, '{}', null);
 create view over_kept as select n from app.kept where n > 1;
 comment on materialized view app.kept is 'kept rows';
 comment on table parent is 'the parent''s';

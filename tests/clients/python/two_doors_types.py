@@ -82,6 +82,8 @@ POSTGRES = [
     ("jsonb", ["'{\"b\": [1, 1.50, 1.0], \"a\": null}'", "'1e400'"], ["'{\"b\": [1, 1.5, 1.0], \"a\": null}'", "'{'"]),
     ("json", ["'{\"b\":1, \"b\":2}'"], ["'1'"]),
     ("integer[]", ["'{1,2}'"], ["'1'"]),
+    ("int4range", ["'[1,5)'"], ["'[1,5)'"]),
+    ("nummultirange", ["'{[1.0,2]}'"], ["'{}'"]),
 ]
 
 # Results that must come out whatever the page says: (made at, type, value) to what the other door has.
