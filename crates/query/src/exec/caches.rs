@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::exec::recursion::Growing;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::subquery_cache::SubqueryCache;
@@ -20,8 +19,6 @@ pub struct Caches {
     pub listings: HashMap<usize, Listing>,
     /// Rows of common table expressions, and of the previous round of recursive ones.
     pub commons: HashMap<usize, Arc<Rows>>,
-    /// Recursive common table expressions whose rounds run as they are needed.
-    pub growing: HashMap<usize, Growing>,
 }
 
 impl Caches {
@@ -31,7 +28,6 @@ impl Caches {
         self.repeats.clear();
         self.listings.clear();
         self.commons.clear();
-        self.growing.clear();
     }
 }
 

@@ -121,7 +121,7 @@ enum State {
     Ties(Box<ties::TiesState>),
     Union(Option<Box<Exec>>, usize),
     /// The reader of a recursive common table expression whose rounds run as they are needed.
-    Recursion(Box<recursion::Reader>),
+    Recursion(Box<recursion::RecursionReader>),
     /// Rows of a common table expression, and the next block.
     Shared(Arc<Rows>, usize),
 }
@@ -689,6 +689,7 @@ pub fn begin_statement(ctx: &mut EvalContext) {
     host(ctx).begin_statement();
     effects::end(ctx);
     caches(ctx).clear();
+    recursion::begin_statement(ctx);
 }
 
 /// Materialises the rows of a table function, in a file where memory is short.

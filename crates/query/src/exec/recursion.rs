@@ -3,6 +3,7 @@
 //! The first round gives the rows of the source; each further one evaluates the recursive part over the rows of the round before, until a round gives nothing new. Where the dialect says so (`Recursion::is_lazy`), a round
 //! goes on only when a reader has come to the end of the rows so far: then a LIMIT, or an EXISTS, ends a recursion that has no end of its own.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datum::{Fault, Result};
@@ -88,6 +89,15 @@ impl Growing {
     }
 }
 
+/// The expressions of the running statement whose readers share their rows, by their ids.
+#[derive(Default)]
+struct Shared(HashMap<usize, Growing>);
+
+/// Drops the rows of the statement before.
+pub fn begin_statement(ctx: &mut EvalContext) {
+    ctx.slot_mut::<Shared>().0.clear();
+}
+
 /// Returns all rows.
 pub fn all(id: usize, source: &Arc<Node>, recursion: &Recursion, ctx: &mut EvalContext) -> Result<Rows> {
     let mut growing = Growing::open(source, ctx)?;
@@ -97,14 +107,14 @@ pub fn all(id: usize, source: &Arc<Node>, recursion: &Recursion, ctx: &mut EvalC
 
 /// Reads the rows of an expression, and lets them grow when it has come to their end.
 #[derive(Default)]
-pub struct Reader {
+pub struct RecursionReader {
     /// The number of the next row.
     at: usize,
     /// The rows, if they are not shared.
     own: Option<Growing>,
 }
 
-impl Reader {
+impl RecursionReader {
     /// Appends the next rows to `out`; none after the last. The readers of one statement share the rows of an expression that is kept.
     #[inline(never)]
     pub fn next(
@@ -115,7 +125,7 @@ impl Reader {
         out: &mut Vec<Row>,
     ) -> Result<()> {
         // A round runs in the context that holds the rows, so they are taken out of it. An error ends the statement, and with it the rows.
-        let kept = if is_kept { caches(ctx).growing.remove(&id) } else { self.own.take() };
+        let kept = if is_kept { ctx.slot_mut::<Shared>().0.remove(&id) } else { self.own.take() };
         let mut growing = match kept {
             Some(growing) => growing,
             None => Growing::open(source, ctx)?,
@@ -127,7 +137,7 @@ impl Reader {
             out.extend(block[first..].iter().cloned());
         }
         match is_kept {
-            true => drop(caches(ctx).growing.insert(id, growing)),
+            true => drop(ctx.slot_mut::<Shared>().0.insert(id, growing)),
             false => self.own = Some(growing),
         }
         Ok(())

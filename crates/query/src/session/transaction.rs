@@ -155,7 +155,7 @@ impl SessionCore {
         host.isolation = isolation;
     }
 
-    /// Raises the reply's durability LSN to that of the data read.
+    /// Raises the reply's durability LSN to that of the data read. A change that returns a count alone does not call it while its transaction goes on (QU-64).
     pub fn note_reads(&mut self, host: &Host) {
         let read = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
         self.transaction.raise_durability_lsn(read);
