@@ -689,7 +689,6 @@ pub fn begin_statement(ctx: &mut EvalContext) {
     host(ctx).begin_statement();
     effects::end(ctx);
     caches(ctx).clear();
-    recursion::begin_statement(ctx);
 }
 
 /// Materialises the rows of a table function, in a file where memory is short.

@@ -3,33 +3,19 @@
 //! The first round gives the rows of the source; each further one evaluates the recursive part over the rows of the round before, until a round gives nothing new. Where the dialect says so (`Recursion::is_lazy`), a round
 //! goes on only when a reader has come to the end of the rows so far: then a LIMIT, or an EXISTS, ends a recursion that has no end of its own.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use datum::{Fault, Result};
 
 use crate::batch::Row;
 use crate::exec::Exec;
-use crate::exec::caches::caches;
+use crate::exec::caches::{Growing, caches};
 use crate::exec::host::host;
 use crate::exec::row_ops::key_of;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::{Node, Recursion};
-
-/// A recursive common table expression, as far as it has been computed.
-pub struct Growing {
-    rows: Rows,
-    /// For UNION without ALL: the keys of all rows.
-    seen: Keys,
-    /// The plan of the current round; `None` if the rounds are over.
-    round: Option<Exec>,
-    /// The rows of the current round, and of the one before.
-    fresh: Rows,
-    last: Arc<Rows>,
-    rounds: u64,
-}
 
 impl Growing {
     fn open(source: &Arc<Node>, ctx: &mut EvalContext) -> Result<Growing> {
@@ -89,15 +75,6 @@ impl Growing {
     }
 }
 
-/// The expressions of the running statement whose readers share their rows, by their ids.
-#[derive(Default)]
-struct Shared(HashMap<usize, Growing>);
-
-/// Drops the rows of the statement before.
-pub fn begin_statement(ctx: &mut EvalContext) {
-    ctx.slot_mut::<Shared>().0.clear();
-}
-
 /// Returns all rows.
 pub fn all(id: usize, source: &Arc<Node>, recursion: &Recursion, ctx: &mut EvalContext) -> Result<Rows> {
     let mut growing = Growing::open(source, ctx)?;
@@ -125,7 +102,7 @@ impl RecursionReader {
         out: &mut Vec<Row>,
     ) -> Result<()> {
         // A round runs in the context that holds the rows, so they are taken out of it. An error ends the statement, and with it the rows.
-        let kept = if is_kept { ctx.slot_mut::<Shared>().0.remove(&id) } else { self.own.take() };
+        let kept = if is_kept { caches(ctx).growing.remove(&id) } else { self.own.take() };
         let mut growing = match kept {
             Some(growing) => growing,
             None => Growing::open(source, ctx)?,
@@ -137,7 +114,7 @@ impl RecursionReader {
             out.extend(block[first..].iter().cloned());
         }
         match is_kept {
-            true => drop(ctx.slot_mut::<Shared>().0.insert(id, growing)),
+            true => drop(caches(ctx).growing.insert(id, growing)),
             false => self.own = Some(growing),
         }
         Ok(())
