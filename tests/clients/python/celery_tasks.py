@@ -17,7 +17,7 @@ from celery.exceptions import Ignore, TaskRevokedError
 from kombu.exceptions import OperationalError
 from kombu.utils.uuid import uuid
 
-from beluga import Tally, until
+from beluga import Tally
 from processes import Processes, redis_door
 
 PORT = os.environ.get("CELERY_TASKS_PORT", "0")
@@ -91,12 +91,7 @@ class Suite:
 
     def wait(self, what, condition):
         """A state without which the rest means nothing."""
-        try:
-            until(what, condition)
-        except TimeoutError:
-            for name in self.workers.running:
-                print(f"-- log of {name}\n{self.workers.log(name)}", flush=True)
-            raise
+        self.workers.until(what, condition)
 
     def worker(self, *options, concurrency=2):
         """The name of a new worker, which answers."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from beluga import Peer, Server
+from beluga import Peer, Server, until
 
 
 def redis_door(*settings):
@@ -57,3 +57,12 @@ class Processes:
     def log(self, name):
         with open(os.path.join(self.home, name), errors="replace") as log:
             return log.read()[-3000:]
+
+    def until(self, what, condition):
+        """Waits for a state; if it does not come, shows the logs of the workers."""
+        try:
+            until(what, condition)
+        except TimeoutError:
+            for name in self.running:
+                print(f"-- log of {name}\n{self.log(name)}", flush=True)
+            raise

@@ -18,7 +18,7 @@ from rq.job import Job
 from rq.rate_limit import RateLimit
 from rq.suspension import resume, suspend
 
-from beluga import Tally, until
+from beluga import Tally
 from processes import Processes, redis_door
 
 tally = Tally()
@@ -95,12 +95,7 @@ class Suite:
 
     def wait(self, what, condition):
         """A state without which the rest means nothing."""
-        try:
-            until(what, condition)
-        except TimeoutError:
-            for name in self.workers.running:
-                print(f"-- log of {name}\n{self.workers.log(name)}", flush=True)
-            raise
+        self.workers.until(what, condition)
 
     def status(self, *jobs):
         return [str(job.get_status().value) for job in jobs]

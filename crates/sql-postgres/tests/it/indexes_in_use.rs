@@ -1,32 +1,12 @@
 //! CREATE INDEX beside sessions that read the table (QU-65).
 
-use sql_postgres::session::Outcome;
-
-use crate::world::{Client, World, check};
+use crate::world::{Client, World, check, resumed, suspend};
 
 fn three() -> (World, Client, Client, Client) {
     let mut world = World::new();
     let (mut one, other, third) = (world.session(), world.session(), world.session());
     one.lines("create table t (a int primary key, b int)\ninsert into t select n, n * 10 from generate_series(1, 300) as n\nanalyze t");
     (world, one, other, third)
-}
-
-/// Begins a statement that has to wait for the table.
-fn waits(client: &mut Client, text: &str) {
-    let mut script = client.0.simple(text).expect("it parses");
-    client.0.allow_suspension();
-    let outcome = client.0.next_of(&mut script);
-    assert!(matches!(outcome, Ok(Some(Outcome::Suspended))), "{text}");
-    client.0.when_ready(std::sync::Arc::new(|| ()));
-}
-
-fn resumed(client: &mut Client) -> Vec<String> {
-    let mut lines = Vec::new();
-    let outcome = client.0.resume();
-    if let Err(error) = outcome.and_then(|outcome| client.outcome(outcome, &mut lines)) {
-        lines.push(format!("{}: {}", error.state, error.message));
-    }
-    lines
 }
 
 fn by_index(client: &mut Client, b: i32) -> String {
@@ -52,7 +32,7 @@ fn others_read_the_table_while_an_index_is_made_and_write_it_afterwards() {
     check(third.run("select count(*) from t where b = 20"), "1");
     check(third.run("select a from t where a = 2 for update"), "2");
     check(other.run("execute reads (2980)"), "2");
-    waits(&mut third, "insert into t values (301, 20)");
+    let (_script, _) = suspend(&mut third, "insert into t values (301, 20)");
     check(one.run("commit"), "COMMIT");
     check(resumed(&mut third), "INSERT 0 1");
     assert_eq!(by_index(&mut one, 20), "2,301");
@@ -146,7 +126,7 @@ fn one_session_at_a_time_makes_an_index_of_a_table() {
     let (_world, mut one, mut other, _third) = three();
     check(one.run("begin"), "BEGIN");
     check(one.run("create index i on t (b)"), "CREATE INDEX");
-    waits(&mut other, "create index j on t (b, a)");
+    let (_script, _) = suspend(&mut other, "create index j on t (b, a)");
     check(one.run("commit"), "COMMIT");
     check(resumed(&mut other), "CREATE INDEX");
     check(one.run("select count(*) from pg_indexes where tablename = 't'"), "3");

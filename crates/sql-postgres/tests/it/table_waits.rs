@@ -1,44 +1,17 @@
 //! Statements that wait for locks of tables, suspended without a thread, and the rows of `pg_locks` about waits.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use sql_postgres::session::{Outcome, Parameter, Script};
+use sql_postgres::session::{Outcome, Parameter};
 use sql_postgres::wire::Formats;
 
-use crate::world::{Client, World, check};
+use crate::world::{Client, World, check, resumed, suspend, woken};
 
 fn two(setup: &str) -> (World, Client, Client) {
     let mut world = World::new();
     let (mut one, other) = (world.session(), world.session());
     one.lines(setup);
     (world, one, other)
-}
-
-fn suspend(client: &mut Client, text: &str) -> (Script, Arc<AtomicUsize>) {
-    let mut script = client.0.simple(text).expect("it parses");
-    client.0.allow_suspension();
-    let outcome = client.0.next_of(&mut script);
-    assert!(matches!(outcome, Ok(Some(Outcome::Suspended))), "{text}");
-    (script, woken(client))
-}
-
-fn woken(client: &mut Client) -> Arc<AtomicUsize> {
-    let wakes = Arc::new(AtomicUsize::new(0));
-    let count = wakes.clone();
-    client.0.when_ready(Arc::new(move || {
-        count.fetch_add(1, Ordering::SeqCst);
-    }));
-    wakes
-}
-
-fn resumed(client: &mut Client) -> Vec<String> {
-    let mut lines = Vec::new();
-    let outcome = client.0.resume();
-    if let Err(error) = outcome.and_then(|outcome| client.outcome(outcome, &mut lines)) {
-        lines.push(format!("{}: {}", error.state, error.message));
-    }
-    lines
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A database on a simulated disk, and sessions whose results are lines as psql shows them without alignment.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
 use query::exec::instance::Instance;
 use sql_postgres::error::PgError;
 use sql_postgres::instance::database::Database;
-use sql_postgres::session::{Login, More, Outcome, Session};
+use sql_postgres::session::{Login, More, Outcome, Script, Session};
 
 pub struct World {
     folder: Arc<SimFolder>,
@@ -214,4 +215,33 @@ pub fn play(client: &mut Client, recorded: &str) {
         }
     }
     assert!(wrong.is_empty(), "{} answers differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Begins a statement that has to wait, without a thread, and counts its wake-ups. The script is to be kept until it is resumed.
+pub fn suspend(client: &mut Client, text: &str) -> (Script, Arc<AtomicUsize>) {
+    let mut script = client.0.simple(text).expect("it parses");
+    client.0.allow_suspension();
+    let outcome = client.0.next_of(&mut script);
+    assert!(matches!(outcome, Ok(Some(Outcome::Suspended))), "{text}");
+    (script, woken(client))
+}
+
+/// Counts the wake-ups of a suspended statement from now on.
+pub fn woken(client: &mut Client) -> Arc<AtomicUsize> {
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let count = wakes.clone();
+    client.0.when_ready(Arc::new(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+    }));
+    wakes
+}
+
+/// Resumes the statement and returns the lines of its result.
+pub fn resumed(client: &mut Client) -> Vec<String> {
+    let mut lines = Vec::new();
+    let outcome = client.0.resume();
+    if let Err(error) = outcome.and_then(|outcome| client.outcome(outcome, &mut lines)) {
+        lines.push(format!("{}: {}", error.state, error.message));
+    }
+    lines
 }
