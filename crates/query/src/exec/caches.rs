@@ -1,9 +1,9 @@
 //! Results that a statement computes once and reuses: of subqueries and common table expressions.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::exec::Exec;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::subquery_cache::SubqueryCache;
@@ -20,8 +20,8 @@ pub struct Caches {
     pub listings: HashMap<usize, Listing>,
     /// Rows of common table expressions, and of the previous round of recursive ones.
     pub commons: HashMap<usize, Arc<Rows>>,
-    /// Recursive common table expressions whose rounds run as they are needed, and whose readers share the rows.
-    pub growing: HashMap<usize, Growing>,
+    /// Recursive common table expressions whose rounds run as they are needed, and whose readers share the rows; `exec/recursion` knows their type.
+    pub growing: HashMap<usize, Box<dyn Any + Send>>,
 }
 
 impl Caches {
@@ -55,17 +55,4 @@ pub struct Answer {
     pub(super) rows: Rows,
     pub(super) nulls: Rows,
     pub(super) keys: Keys,
-}
-
-/// A recursive common table expression, as far as it has been computed.
-pub struct Growing {
-    pub(super) rows: Rows,
-    /// For UNION without ALL: the keys of all rows.
-    pub(super) seen: Keys,
-    /// The plan of the current round; `None` if the rounds are over.
-    pub(super) round: Option<Exec>,
-    /// The rows of the current round, and of the one before.
-    pub(super) fresh: Rows,
-    pub(super) last: Arc<Rows>,
-    pub(super) rounds: u64,
 }

@@ -9,13 +9,26 @@ use datum::{Fault, Result};
 
 use crate::batch::Row;
 use crate::exec::Exec;
-use crate::exec::caches::{Growing, caches};
+use crate::exec::caches::caches;
 use crate::exec::host::host;
 use crate::exec::row_ops::key_of;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::{Node, Recursion};
+
+/// A recursive common table expression, as far as it has been computed.
+struct Growing {
+    rows: Rows,
+    /// For UNION without ALL: the keys of all rows.
+    seen: Keys,
+    /// The plan of the current round; `None` if the rounds are over.
+    round: Option<Exec>,
+    /// The rows of the current round, and of the one before.
+    fresh: Rows,
+    last: Arc<Rows>,
+    rounds: u64,
+}
 
 impl Growing {
     fn open(source: &Arc<Node>, ctx: &mut EvalContext) -> Result<Growing> {
@@ -88,7 +101,7 @@ pub struct RecursionReader {
     /// The number of the next row.
     at: usize,
     /// The rows, if they are not shared.
-    own: Option<Growing>,
+    own: Option<Box<Growing>>,
 }
 
 impl RecursionReader {
@@ -102,10 +115,13 @@ impl RecursionReader {
         out: &mut Vec<Row>,
     ) -> Result<()> {
         // A round runs in the context that holds the rows, so they are taken out of it. An error ends the statement, and with it the rows.
-        let kept = if is_kept { caches(ctx).growing.remove(&id) } else { self.own.take() };
-        let mut growing = match kept {
+        let kept = match is_kept {
+            true => caches(ctx).growing.remove(&id).and_then(|growing| growing.downcast().ok()),
+            false => self.own.take(),
+        };
+        let mut growing: Box<Growing> = match kept {
             Some(growing) => growing,
-            None => Growing::open(source, ctx)?,
+            None => Box::new(Growing::open(source, ctx)?),
         };
         while self.at >= growing.rows.len() && growing.grow(id, recursion, ctx)? {}
         if self.at < growing.rows.len() {

@@ -54,6 +54,7 @@ const RECURSIVE_TYPES: &[(&str, &[&str])] = &[
             "exec/join.rs",
             "exec/lock_rows.rs",
             "exec/project_set.rs",
+            "exec/recursion.rs",
             "exec/set.rs",
             "exec/sort.rs",
             "exec/subquery.rs",
