@@ -1,4 +1,4 @@
-"""Workers of job queues as processes of their own: each leads a process group with what it forks, so that kill -9 ends all of it."""
+"""Workers of job queues as processes of their own: each leads a session with what it forks, so that kill -9 ends all of it."""
 
 import os
 import shutil
@@ -13,6 +13,22 @@ from beluga import Peer, Server, until
 def redis_door(*settings):
     """Beluga, or with `--peer` on the command line Debian's redis-server, which confirms what a suite expects."""
     return Peer() if "--peer" in sys.argv else Server(*settings)
+
+
+def kill_session(leader):
+    """Kills the processes of a session. Returns whether there was one that had not ended."""
+    found = False
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                state, _, _, session = stat.read().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state not in "ZX":
+                found = True
+                os.kill(int(pid), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            # It has ended meanwhile.
+            pass
+    return found
 
 
 class Processes:
@@ -46,13 +62,12 @@ class Processes:
         return code
 
     def kill(self, name):
-        """Kills the worker and all that it has forked."""
+        """Kills the worker and all that it has forked, also what leads a process group of its own, as the process of an RQ job does."""
         process = self.running.pop(name)
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        if process.poll() is None:
+            process.kill()
         process.wait()
+        until(f"the end of what {name} has forked", lambda: not kill_session(process.pid))
 
     def log(self, name):
         with open(os.path.join(self.home, name), errors="replace") as log:
