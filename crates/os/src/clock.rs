@@ -17,6 +17,10 @@ pub trait Clock: Send + Sync {
     fn monotonic_ns(&self) -> u64;
 }
 
+fn wall_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
 /// The machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct RealClock {
@@ -37,11 +41,26 @@ impl Default for RealClock {
 
 impl Clock for RealClock {
     fn wall_us(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+        wall_us()
     }
 
     fn monotonic_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
+    }
+}
+
+/// The machine's clock, whose monotonic time counts on while the machine sleeps (CLOCK_BOOTTIME).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BootClock;
+
+impl Clock for BootClock {
+    fn wall_us(&self) -> u64 {
+        wall_us()
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }
 

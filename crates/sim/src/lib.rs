@@ -11,6 +11,7 @@ mod op;
 mod random;
 mod report;
 mod tables;
+mod takeover;
 mod world;
 
 pub use canary::{LIES, Lie};
@@ -18,3 +19,4 @@ pub use every::{Every, Point};
 pub use history::undo_seed;
 pub use random::Random;
 pub use report::{Summary, Violation};
+pub use takeover::{TAKEOVER_FAULTS, Takeover, TakeoverFault, TakeoverSummary};

@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lexopt::{Arg, Parser, ValueExt};
-use sim::{Every, LIES, Point, Random, Summary, Violation, undo_seed};
+use sim::{
+    Every, LIES, Point, Random, Summary, TAKEOVER_FAULTS, Takeover, TakeoverFault, TakeoverSummary, Violation,
+    undo_seed,
+};
 
 const HELP: &str = "\
 sim plays the whole engine on a simulated disk and clock, crashes it, recovers it, and compares it with an oracle.
@@ -24,7 +27,10 @@ sim random --seed S    long histories of several lives, crashed at random, with 
     --histories H      number of histories, whatever the time
 sim undo   --seed S    random histories whose lives begin during the undo of the last crash's losers
     --seconds T, --histories H   as for `random`
-sim canary             disks that ignore syncs: the oracle must detect each of them
+sim takeover --seed S  nodes of a shared database that are paused, cut off and killed at any step, and take over from each other
+    --seconds T, --histories H   as for `random`
+    --without PART     leave out a part of the fence: root, log, pages, lease, doubt, redone
+sim canary             disks that ignore syncs: the oracle must detect each of them, and each part of the fence of a shared database that is left out
     --seed S
     --histories H      histories per disk before giving up, default 200
 
@@ -40,6 +46,9 @@ Exit code 0: no violation, 1: a violation, 64: invalid command line.
 /// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
+/// Histories that detect a missing part of the fence at the latest.
+const TAKEOVER_HISTORIES: u64 = 20_000;
+
 #[derive(Default)]
 struct Options {
     seed: Option<u64>,
@@ -50,6 +59,7 @@ struct Options {
     again: Option<u64>,
     seconds: Option<u64>,
     liar: Option<&'static str>,
+    without: Option<TakeoverFault>,
     trace: bool,
 }
 
@@ -67,6 +77,11 @@ impl Options {
                 Arg::Long("again") => options.again = Some(parser.value()?.parse()?),
                 Arg::Long("seconds") => options.seconds = Some(parser.value()?.parse()?),
                 Arg::Long("trace") => options.trace = true,
+                Arg::Long("without") => {
+                    let name = parser.value()?.string()?;
+                    let known = "--without is one of root, log, pages, lease, doubt, redone";
+                    options.without = Some(TakeoverFault::named(&name).ok_or(known)?);
+                }
                 Arg::Long("liar") => {
                     let names = parser.value()?.string()?;
                     let known = LIES.iter().find(|lie| lie.names == names);
@@ -158,6 +173,29 @@ fn random(options: &Options, name: &str, seed_of: fn(u64) -> u64) -> Result<Summ
     Ok(total)
 }
 
+/// Plays histories of nodes that take over from each other.
+fn takeover(options: &Options) -> Result<TakeoverSummary, Violation> {
+    let seed = options.seed();
+    let limit = Duration::from_secs(options.seconds.unwrap_or(60));
+    let histories = options.histories.unwrap_or(u64::MAX - seed);
+    println!("sim takeover: seed {seed}");
+    let mut total = TakeoverSummary::default();
+    let pace = Pace::new();
+    for seed in seed..seed + histories {
+        if options.histories.is_none() && pace.begin.elapsed() >= limit {
+            break;
+        }
+        pace.print(|| format!("seed {seed}: {total}"));
+        let mut trace = Vec::new();
+        let result = Takeover { seed, fault: options.without }.run(&mut trace);
+        if options.trace {
+            trace.iter().for_each(|step| println!("  {step}"));
+        }
+        total.add(&result?);
+    }
+    Ok(total)
+}
+
 fn canary(options: &Options) -> bool {
     let (seed, histories) = (options.seed.unwrap_or(1), options.histories.unwrap_or(200));
     println!("sim canary: seed {seed}");
@@ -170,6 +208,17 @@ fn canary(options: &Options) -> bool {
             None => {
                 all_detected = false;
                 println!("a disk that ignores syncs of {}: NOT detected by {histories} histories", lie.about);
+            }
+        }
+    }
+    for fault in TAKEOVER_FAULTS {
+        match fault.is_detected(seed, TAKEOVER_HISTORIES) {
+            Some((count, violation)) => {
+                println!("a fence without {}: detected by history {count}: {}", fault.name(), violation.what);
+            }
+            None => {
+                all_detected = false;
+                println!("a fence without {}: NOT detected by {TAKEOVER_HISTORIES} histories", fault.name());
             }
         }
     }
@@ -188,6 +237,13 @@ fn main() -> ExitCode {
         "every" => every(&options),
         "random" => random(&options, "random", |seed| seed),
         "undo" => random(&options, "undo", undo_seed),
+        "takeover" => match takeover(&options) {
+            Ok(summary) => {
+                println!("{summary}: no violation");
+                return ExitCode::SUCCESS;
+            }
+            Err(violation) => Err(violation),
+        },
         "canary" if canary(&options) => return ExitCode::SUCCESS,
         "canary" => return ExitCode::FAILURE,
         "help" => {

@@ -1,5 +1,8 @@
 //! `RealFolder` on the file system of the temporary directory.
 
+mod lease;
+mod objects;
+
 use std::sync::Arc;
 
 use os::{Aligned, Device, Folder, Open, RealFolder};

@@ -1,9 +1,11 @@
 //! A short run of the histories that `make soak` plays for hours, and proof that the oracle detects faults.
 
+mod takeover;
+
 use sim::{Every, LIES, Point, Random, Summary, Violation, undo_seed};
 
 /// Factor for the number of histories, each from a seed of its own: `SOAK_ROUNDS=50`.
-fn rounds() -> u64 {
+pub fn rounds() -> u64 {
     std::env::var("SOAK_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
