@@ -13,7 +13,7 @@ use crate::patch;
 use crate::redo;
 use crate::search::{Descent, Seek};
 use crate::split::{NewEntry, SplitResult};
-use crate::tree::{Tree, version_word};
+use crate::tree::{Tree, let_others_run, version_word};
 
 /// A record before its change.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +125,7 @@ impl Tree {
         f: impl FnOnce(Option<OldRecord<'_>>, &mut Change) -> R,
     ) -> Result<Modified<R>> {
         assert!(key.len() <= Tree::KEY_MAX, "a key longer than KEY_MAX");
+        let_others_run();
         if txn.is_none() {
             self.pager.admit()?;
         }

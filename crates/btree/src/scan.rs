@@ -13,7 +13,7 @@ use stdx::prng::Prng;
 
 use crate::node::{Image, Node};
 use crate::search::Seek;
-use crate::tree::{ReadMode, Tree};
+use crate::tree::{ReadMode, Tree, let_others_run};
 
 /// Attempts to draw a random record before the range is searched in order.
 const RANDOM_TRIES: usize = 16;
@@ -365,6 +365,7 @@ impl ScanState {
     pub fn next_batch(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         while !self.is_done && batch.is_empty() {
+            let_others_run();
             if self.is_backward { self.step_back(tree, read_mode, batch)? } else { self.step(tree, read_mode, batch)? }
         }
         Ok(!batch.is_empty())

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use pager::{Exclusive, Optimistic, PageId, PageRef, Result, Shared};
 
 use crate::node::{Found, Node, Words};
-use crate::tree::{LatchMode, ReadMode, Tree};
+use crate::tree::{LatchMode, ReadMode, Tree, let_others_run};
 
 /// Failed optimistic tries after which latches are taken.
 pub(crate) const TRIES_MAX: usize = 8;
@@ -116,6 +116,7 @@ impl Tree {
 
     /// Like `get`, with a read mode.
     pub fn get_in_mode(&self, read_mode: ReadMode, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        let_others_run();
         let start = out.len();
         self.read(read_mode, Seek::At(key), |leaf| {
             out.truncate(start);

@@ -41,6 +41,13 @@ pub enum ReadMode {
 /// Bit of a version word: the record was written inside a transaction.
 pub const WORD_TXN: u64 = 1 << 63;
 
+/// Called at the beginning of each operation on records, without a latch (BT-12). It does not end the computation, since an undo must
+/// go through; the layer above does that, with an error of its own.
+#[inline]
+pub(crate) fn let_others_run() {
+    let _ = stdx::wait::check_for_interrupts();
+}
+
 impl Tree {
     /// Longest key and value, in bytes.
     pub const KEY_MAX: usize = node::limits(node::PAGE_WORDS).0;

@@ -133,13 +133,22 @@ impl Pager {
     /// Reads the absent pages of `pids` together, so that a batch of requests waits once. Best effort: a page that cannot be read now is read, and its
     /// error reported, when it is used.
     pub fn prefetch_many(&self, pids: &[PageId]) {
+        self.prefetch_as(pids, false);
+    }
+
+    /// Does the same for units of values.
+    pub fn prefetch_units(&self, pids: &[PageId]) {
+        self.prefetch_as(pids, true);
+    }
+
+    fn prefetch_as(&self, pids: &[PageId], raw: bool) {
         let mut absent: Vec<PageId> =
             pids.iter().copied().filter(|pid| self.is_in_file(*pid) && !self.is_resident(*pid)).collect();
         absent.sort_unstable();
         absent.dedup();
         let batch = (self.pool.frames.len() / 16).clamp(1, 128);
         for pids in absent.chunks(batch) {
-            self.load_together(pids, false);
+            self.load_together(pids, raw);
         }
     }
 

@@ -114,8 +114,8 @@ impl Pager {
         *signalled = false;
     }
 
-    /// Does one round of background work: cleans frames for eviction, makes a checkpoint if the WAL is long, prepares a WAL segment, grows the data
-    /// file ahead of use.
+    /// Does one round of background work: cleans frames for eviction, makes a checkpoint if the WAL is long or one was requested, prepares a WAL segment,
+    /// grows the data file ahead of use.
     pub fn background_step(&self) -> Result<()> {
         self.cleaner_woken.store(false, Ordering::Relaxed);
         while self.pool.wants_cleaning() && !self.stop.load(Ordering::Relaxed) {
@@ -130,6 +130,10 @@ impl Pager {
         if durable.saturating_sub(self.checkpoint_lsn()) > Self::checkpoint_age_max(distance) {
             self.clean_until(durable.saturating_sub(distance / 4))?;
             self.checkpoint()?;
+        }
+        if self.is_checkpoint_requested() {
+            self.checkpoint_all()?;
+            self.checkpoint_requested.store(false, Ordering::Release);
         }
         let segment = self.wal().prepare();
         if segment.is_err() {

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use os::{Aligned, Device, Folder, Open};
 
 use crate::control::ControlPages;
+use crate::copy::read_untorn;
 use crate::error::{Error, Result};
 use crate::files::DATA_FILE;
-use crate::page::{self, Lsn, PAGE_BYTES, PageId};
+use crate::page::{Lsn, PAGE_BYTES};
 use crate::pager::Pager;
 use crate::root::{Root, RootRecord};
 use crate::space_map::FIRST_PAGE;
@@ -24,7 +25,6 @@ use crate::wal::log_files::{self, file_name};
 use crate::wal::log_store::SegmentInfo;
 
 const COPY_BYTES: usize = 1 << 20;
-const TORN_READS_MAX: usize = 8;
 /// Name of a segment in the backup folder while it is being copied.
 const PARTIAL: &str = "half-a-segment";
 
@@ -45,18 +45,30 @@ impl Pager {
             return Err(Error::Format("the backup folder is not empty: choose a new one".into()));
         }
         let pin = self.pin_wal();
+        let root = self.begin_backup(target)?;
         let copied = self.copy_pages(target, progress)?;
         let to = self.wal_head();
         self.flush_to(to)?;
         let mut bytes = copied;
         for number in self.segments_from(pin.lsn())? {
             let name = file_name(number);
-            bytes += copy_file(self.folder().as_ref(), &name, target, &name)?;
+            bytes += copy_file(self.log().open(number)?.as_ref(), &name, target, &name)?;
         }
-        let root = ControlPages::new(open(target, DATA_FILE)?);
-        root.compare_and_set(0, RootRecord { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() })?;
         target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
+        let record = RootRecord { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() };
+        root.compare_and_set(record.boot, record)?;
         Ok(Backup { from: pin.lsn(), to, bytes })
+    }
+
+    /// Notes in the folder that a backup has begun (PG-36).
+    fn begin_backup(&self, target: &dyn Folder) -> Result<ControlPages> {
+        let data = open(target, DATA_FILE)?;
+        data.grow(FIRST_PAGE * PAGE_BYTES as u64).map_err(|error| Error::io("beginning the backup", error))?;
+        let root = ControlPages::new(data);
+        root.get()?;
+        root.compare_and_set(0, RootRecord { is_incomplete: true, ..self.control_copy() })?;
+        target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
+        Ok(root)
     }
 
     /// Appends the WAL since an earlier backup to it, so that the copy can be opened at any moment in between. Fails if a segment it needs has been recycled.
@@ -68,12 +80,13 @@ impl Pager {
             .get()?
             .filter(|control| control.database == self.database())
             .ok_or_else(|| Error::Format("the folder holds no backup of this database".into()))?;
+        control.check_complete()?;
         let _pin = self.pin_wal();
         let copied = log_files::segments(target, control.database)?;
         let last = copied.last().map_or(0, |segment| segment.number);
         let to = self.wal_head();
         self.flush_to(to)?;
-        let ours = log_files::segments(self.folder().as_ref(), control.database)?;
+        let ours = self.log().segments()?;
         if !ours.iter().any(|segment| segment.number == last) {
             return Err(segment_recycled(last));
         }
@@ -88,28 +101,30 @@ impl Pager {
         Ok(Backup { from: control.checkpoint, to, bytes })
     }
 
-    /// Copies a segment that no pin protects. The copy counts only if the file has kept its name: a recycled segment is renamed before it is written again.
+    /// Copies a segment that no pin protects. The copy counts only if the segment is there afterwards: a recycled file is renamed before it is written again.
     fn copy_segment(&self, segment: SegmentInfo, target: &dyn Folder) -> Result<u64> {
         let name = file_name(segment.number);
         let failed = |error| Error::io(format!("copying '{name}' into the backup"), error);
         if target.list().map_err(failed)?.iter().any(|known| known == PARTIAL) {
             target.remove(PARTIAL).map_err(failed)?;
         }
-        let bytes = copy_file(self.folder().as_ref(), &name, target, PARTIAL)?;
-        // The file has been deleted, or the name belongs to another segment.
-        let now = self.folder().open(&name, Open::Existing).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => segment_recycled(segment.number),
-            _ => Error::io(format!("opening '{name}'"), error),
-        })?;
-        if log_files::segment_in(now.as_ref(), segment.number, self.database())? != Some(segment) {
-            return Err(segment_recycled(segment.number));
+        let is_gone = |error: &Error| matches!(error, Error::Io { error, .. } if error.kind() == ErrorKind::NotFound);
+        let open = || self.log().open(segment.number);
+        let found = || log_files::segment_in(open()?.as_ref(), segment.number, self.database());
+        let bytes = copy_file(open()?.as_ref(), &name, target, PARTIAL)?;
+        match found() {
+            Ok(Some(now)) if now == segment => {}
+            // It has been deleted, or its name belongs to another segment.
+            Ok(_) => return Err(segment_recycled(segment.number)),
+            Err(error) if is_gone(&error) => return Err(segment_recycled(segment.number)),
+            Err(error) => return Err(error),
         }
         target.rename(PARTIAL, &name).map_err(failed)?;
         Ok(bytes)
     }
 
     fn segments_from(&self, from: Lsn) -> Result<Vec<u64>> {
-        let all = log_files::segments(self.folder().as_ref(), self.database())?;
+        let all = self.log().segments()?;
         let first = all.iter().rev().find(|segment| segment.start <= from).map_or(0, |segment| segment.number);
         Ok(all.iter().map(|segment| segment.number).filter(|number| *number >= first).collect())
     }
@@ -120,14 +135,15 @@ impl Pager {
         let to = open(target, DATA_FILE)?;
         to.grow(total).map_err(|error| Error::io("growing the backup's data file", error))?;
         let mut buffer = Aligned::with_capacity(COPY_BYTES);
-        // The control blocks are written last, when the copy is complete.
+        // The control blocks say that the backup is incomplete, until it is not.
         let mut offset = FIRST_PAGE * PAGE_BYTES as u64;
         while offset < total {
             let len = (COPY_BYTES as u64).min(total - offset) as usize;
             let piece = &mut buffer.as_mut_slice()[..len];
             from.read(offset, piece).map_err(|error| Error::io("reading pages for the backup", error))?;
             for (at, image) in piece.chunks_exact_mut(PAGE_BYTES).enumerate() {
-                self.read_untorn(offset / PAGE_BYTES as u64 + at as u64, image)?;
+                // One that is damaged is damaged in the backup, too.
+                read_untorn(from.as_ref(), offset / PAGE_BYTES as u64 + at as u64, image)?;
             }
             to.write(offset, piece).map_err(|error| Error::io("writing the backup", error))?;
             offset += len as u64;
@@ -135,22 +151,6 @@ impl Pager {
         }
         to.sync().map_err(|error| Error::io("syncing the backup", error))?;
         Ok(total)
-    }
-
-    /// Reads a page again while it looks torn. Raw units and pages never written fail the checksum as well and are taken as they are.
-    fn read_untorn(&self, pid: PageId, image: &mut [u8]) -> Result<()> {
-        let is_page = |image: &[u8]| image[8..16] == pid.to_le_bytes();
-        for _ in 0..TORN_READS_MAX {
-            if !is_page(image) || page::verify(image, pid).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            crate::buffer_pool::with_read_buffer(1, |buffer| {
-                self.pool.data.read(pid * PAGE_BYTES as u64, buffer).map(|()| image.copy_from_slice(buffer))
-            })
-            .map_err(|error| Error::io(format!("reading page {pid} for the backup"), error))?;
-        }
-        Ok(())
     }
 }
 
@@ -165,8 +165,7 @@ fn segment_recycled(number: u64) -> Error {
     ))
 }
 
-fn copy_file(from: &dyn Folder, name: &str, to: &dyn Folder, copy: &str) -> Result<u64> {
-    let source = from.open(name, Open::Existing).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
+fn copy_file(source: &dyn Device, name: &str, to: &dyn Folder, copy: &str) -> Result<u64> {
     let copy = open(to, copy)?;
     copy.grow(source.len()).map_err(|error| Error::io(format!("growing '{name}' of the backup"), error))?;
     let mut buffer = Aligned::with_capacity(COPY_BYTES);

@@ -52,6 +52,19 @@ impl Pager {
         self.checkpoint()
     }
 
+    /// Lets the cleaner write all dirty pages and make a checkpoint, which it retries until it succeeds. Returns false if such a request is under way.
+    pub fn request_checkpoint(&self) -> bool {
+        let is_first = !self.checkpoint_requested.swap(true, Ordering::AcqRel);
+        if is_first {
+            self.wake_cleaner();
+        }
+        is_first
+    }
+
+    pub fn is_checkpoint_requested(&self) -> bool {
+        self.checkpoint_requested.load(Ordering::Acquire)
+    }
+
     /// Keeps the WAL from `checkpoint_lsn` on until the pin is dropped.
     pub fn pin_wal(&self) -> WalPin<'_> {
         let control = self.control.lock();

@@ -15,6 +15,8 @@ use crate::root::{Root, RootRecord};
 /// Format version of everything in the data folder. docs/formats/page.md lists what each version added.
 pub const FORMAT: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"BELUGADB");
+/// Instead of `MAGIC` until a copy into the folder is complete. Versions that do not know it take the block for damaged.
+const INCOMPLETE: u64 = u64::from_le_bytes(*b"BELUGAIC");
 
 /// A copy of the control block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +28,9 @@ struct ControlBlock {
 
 impl ControlBlock {
     fn words(self) -> [u64; 8] {
-        let RootRecord { database, checkpoint, boot, consistent } = self.root;
-        [MAGIC, FORMAT, PAGE_BYTES as u64, self.sequence, database, checkpoint, boot, consistent]
+        let RootRecord { database, checkpoint, boot, consistent, is_incomplete } = self.root;
+        let magic = if is_incomplete { INCOMPLETE } else { MAGIC };
+        [magic, FORMAT, PAGE_BYTES as u64, self.sequence, database, checkpoint, boot, consistent]
     }
 
     /// Writes the copy. It is durable on return.
@@ -46,7 +49,7 @@ impl ControlBlock {
 
     fn decode(bytes: &[u8]) -> Result<Option<ControlBlock>> {
         let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
-        if word(0) != MAGIC || word(8) as u32 != crc32c::crc32c(&bytes[..64]) {
+        if ![MAGIC, INCOMPLETE].contains(&word(0)) || word(8) as u32 != crc32c::crc32c(&bytes[..64]) {
             return Ok(None);
         }
         if word(1) > FORMAT {
@@ -61,7 +64,13 @@ impl ControlBlock {
                 word(2)
             )));
         }
-        let root = RootRecord { database: word(4), checkpoint: word(5), boot: word(6), consistent: word(7) };
+        let root = RootRecord {
+            database: word(4),
+            checkpoint: word(5),
+            boot: word(6),
+            consistent: word(7),
+            is_incomplete: word(0) == INCOMPLETE,
+        };
         Ok(Some(ControlBlock { sequence: word(3), root }))
     }
 
@@ -130,7 +139,7 @@ mod tests {
     }
 
     fn record(boot: u64, checkpoint: u64) -> RootRecord {
-        RootRecord { database: 7, checkpoint, boot, consistent: 0 }
+        RootRecord { database: 7, checkpoint, boot, consistent: 0, is_incomplete: false }
     }
 
     #[test]

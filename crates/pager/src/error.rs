@@ -17,6 +17,8 @@ pub enum Error {
     Io { what: String, error: io::Error },
     /// The folder was written by a newer Beluga, or is not a Beluga data folder.
     Format(String),
+    /// Another opening of a shared database has taken over: nothing may be written or shown any more.
+    Fenced { what: String },
     /// The engine is closing.
     Closed,
     /// A page snapshot cannot be taken, or does not show its instant any more.
@@ -31,6 +33,8 @@ impl Error {
     pub fn io(what: impl Into<String>, error: io::Error) -> Error {
         if is_full(&error) {
             Error::DiskFull { what: "the file system" }
+        } else if is_fenced(&error) {
+            Error::Fenced { what: what.into() }
         } else {
             Error::Io { what: what.into(), error }
         }
@@ -44,6 +48,12 @@ impl Error {
 /// Returns true if the file system or the user's quota is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) || error.kind() == io::ErrorKind::StorageFull
+}
+
+/// Returns true if storage has refused the operation because another opening has taken over.
+fn is_fenced(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    matches!(cause, Some(os::ObjectError::Fenced))
 }
 
 impl fmt::Display for Error {
@@ -60,6 +70,7 @@ impl fmt::Display for Error {
             Error::DiskFull { what } => write!(f, "disk full: no room for {what}; writes resume when space is free"),
             Error::Io { what, error } => write!(f, "{what}: {error}"),
             Error::Format(what) => write!(f, "{what}"),
+            Error::Fenced { what } => write!(f, "{what}: another node has taken over this database"),
             Error::Closed => write!(f, "the engine is closing"),
             Error::NoSnapshot(why) => write!(f, "the snapshot was given up: {why}"),
             Error::PageMiss(page) => write!(f, "page {page} is not in memory"),

@@ -23,7 +23,9 @@ use crate::reader_pool::ReaderPool;
 use crate::recovery::{Recovery, RecoveryReport};
 use crate::redo::RedoTable;
 use crate::root::{Root, RootRecord};
+use crate::shared::SharedStorage;
 use crate::space_map::{self, Space};
+use crate::storage::Storage;
 use crate::wal::FIRST_LSN;
 use crate::wal::log_files::{LogFiles, file_number};
 use crate::wal::log_store::LogStore;
@@ -53,30 +55,77 @@ impl Pager {
         random: u64,
         progress: &dyn Fn(&RecoveryReport),
     ) -> Result<Opened> {
+        let storage = Self::local_storage(folder, &options, random)?;
+        Self::open_storage(storage, clock, options, redo, observer, progress)
+    }
+
+    /// Opens a shared database in the same way, creating it if there is none. From here on no earlier opening changes anything in it.
+    pub fn open_shared(
+        shared: &SharedStorage,
+        clock: Arc<dyn Clock>,
+        options: Options,
+        redo: RedoTable,
+        observer: &mut dyn Observer,
+        random: u64,
+        progress: &dyn Fn(&RecoveryReport),
+    ) -> Result<Opened> {
+        let storage = shared.open(&options, random)?;
+        Self::open_storage(storage, clock, options, redo, observer, progress)
+    }
+
+    fn local_storage(folder: Arc<dyn Folder>, options: &Options, random: u64) -> Result<Storage> {
         let name = DATA_FILE;
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
         let root = ControlPages::new(data.clone());
         let found = root.get()?;
-        let mut control = match found {
-            Some(control) => control,
+        let control = match found {
+            Some(control) if options.opens_incomplete => control,
+            Some(control) => {
+                control.check_complete()?;
+                control
+            }
             None => Self::create(folder.as_ref(), data.as_ref(), &root, random)?,
         };
         let (size, distance) = (options.segment_bytes, options.checkpoint_distance);
-        let log: Arc<dyn LogStore> = Arc::new(LogFiles::new(folder.clone(), control.database, size, distance));
+        let log = Arc::new(LogFiles::new(folder.clone(), control.database, size, distance));
         // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.
         let created = found.is_none() || (control.checkpoint == FIRST_LSN && log.segments()?.is_empty());
         let mut double_write = DoubleWrite::new(DoubleWrite::open_device(folder.as_ref())?, control.database);
         let repaired = if created { Vec::new() } else { double_write.repair(data.as_ref())? };
         double_write.clear()?;
+        Ok(Storage {
+            root: Box::new(root),
+            control,
+            log,
+            pages: Box::new(DataFile::new(data.clone(), double_write)),
+            data,
+            folder,
+            created,
+            repaired,
+            is_claimed: false,
+            rewrites_redone: false,
+        })
+    }
+
+    fn open_storage(
+        storage: Storage,
+        clock: Arc<dyn Clock>,
+        options: Options,
+        redo: RedoTable,
+        observer: &mut dyn Observer,
+        progress: &dyn Fn(&RecoveryReport),
+    ) -> Result<Opened> {
+        let Storage { root, mut control, log, data, pages, folder, created, repaired, is_claimed, rewrites_redone } =
+            storage;
         let frames = (options.frame_bytes / PAGE_BYTES as u64).max(64) as usize;
-        let pages = Box::new(DataFile::new(data.clone(), double_write));
         let pool = BufferPool::new(frames, data)?;
-        let pager = Pager::assemble(pool, pages, Box::new(root), control, folder, options.clone());
+        let pager = Pager::assemble(pool, pages, root, control, folder, options.clone());
         let mut recovery = Recovery {
             pager: &pager,
             redo: &redo,
             observer,
             progress,
+            rewrites_redone,
             report: RecoveryReport { repaired, ..RecoveryReport::default() },
         };
         let (start, used) = if created {
@@ -94,10 +143,12 @@ impl Pager {
             )));
         }
         // A new boot number before anything is logged: it is the epoch that tells new chunks from the torn tail.
-        control.boot += 1;
-        pager.root.compare_and_set(control.boot - 1, control)?;
-        *pager.control.lock() = control;
-        let segments = Segments::new(log, control.database, used)?;
+        if !is_claimed {
+            control.boot += 1;
+            pager.root.compare_and_set(control.boot - 1, control)?;
+            *pager.control.lock() = control;
+        }
+        let segments = Segments::new(log.clone(), control.database, used)?;
         let wal_options = WalOptions {
             ring_bytes: options.ring_bytes,
             start,
@@ -106,7 +157,7 @@ impl Pager {
             threaded: options.background == Background::Threads,
         };
         let wal = Wal::open(&wal_options, segments, clock)?;
-        assert!(pager.wal.set(wal).is_ok());
+        assert!(pager.wal.set(wal).is_ok() && pager.log.set(log).is_ok());
         let pager = Arc::new(pager);
         if options.background == Background::Threads {
             pager.start_threads();
@@ -134,6 +185,7 @@ impl Pager {
             cleaner: Mutex::new(BatchWriter::new(pages)),
             pages_written: Default::default(),
             wal: OnceLock::new(),
+            log: OnceLock::new(),
             root,
             control: Mutex::new(control),
             folder,
@@ -141,6 +193,7 @@ impl Pager {
             failure_hook: OnceLock::new(),
             checkpoint_lsn: AtomicU64::new(control.checkpoint),
             checkpoints: AtomicU64::new(0),
+            checkpoint_requested: AtomicBool::new(false),
             pinned_lsn: Mutex::new(Vec::new()),
             full: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -163,7 +216,8 @@ impl Pager {
         }
         data.grow(space_map::FIRST_BYTES).map_err(|error| Error::io("creating the data file", error))?;
         folder.sync().map_err(|error| Error::io("syncing the data folder", error))?;
-        let control = RootRecord { database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0 };
+        let control =
+            RootRecord { database: random, checkpoint: FIRST_LSN, boot: 0, consistent: 0, is_incomplete: false };
         root.compare_and_set(0, control)?;
         Ok(control)
     }

@@ -99,6 +99,15 @@ pub fn seal(image: &mut [u8]) {
     image[WORD_CHECKSUM * 8..][..8].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// Returns the range from the first to the last of these pages that is not all zero, in bytes; an empty one if there is none.
+pub(crate) fn written(bytes: &[u8]) -> std::ops::Range<usize> {
+    static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
+    let is_written = |page: &[u8]| page != ZEROS;
+    let Some(first) = bytes.chunks_exact(PAGE_BYTES).position(is_written) else { return 0..0 };
+    let last = bytes.chunks_exact(PAGE_BYTES).rposition(is_written).unwrap_or(first);
+    first * PAGE_BYTES..(last + 1) * PAGE_BYTES
+}
+
 /// Checks the checksum and the id of an image that was read as page `id`. `Err` says what is wrong.
 pub fn verify(image: &[u8], id: PageId) -> Result<(), String> {
     let word = |at: usize| u64::from_le_bytes(image[at * 8..][..8].try_into().expect("eight bytes"));

@@ -22,6 +22,7 @@ use crate::reader_pool::ReaderPool;
 use crate::root::{Root, RootRecord};
 use crate::space_map::Space;
 use crate::undo_scope;
+use crate::wal::log_store::LogStore;
 use crate::wal::read::RecoveryTarget;
 use crate::wal::stream::Wal;
 use crate::write_batch::BatchWriter;
@@ -41,6 +42,8 @@ pub struct Options {
     pub recovery_target: RecoveryTarget,
     /// Memory of the WAL records that recovery applies together. The more it is compared with `frame_bytes`, the fewer pages are read and written twice.
     pub recovery_bytes: u64,
+    /// Opens a database also if the copy into it has not been completed: to complete it (`Pager::complete`).
+    pub opens_incomplete: bool,
     /// Makes no checkpoint before a hook is set: its owner knows of records that recovery must see again.
     pub checkpoint_needs_hook: bool,
     /// For simulation: runs what another thread would do between two mini-transactions.
@@ -77,6 +80,7 @@ impl Default for Options {
             background: Background::Threads,
             recovery_target: RecoveryTarget::default(),
             recovery_bytes: 32 << 20,
+            opens_incomplete: false,
             checkpoint_needs_hook: false,
             interleave: None,
         }
@@ -105,6 +109,8 @@ pub struct Pager {
     pub(crate) cleaner: Mutex<BatchWriter>,
     pub(crate) pages_written: stdx::counter::Counter,
     pub(crate) wal: OnceLock<Wal>,
+    /// The segments, for copies of them.
+    pub(crate) log: OnceLock<Arc<dyn LogStore>>,
     pub(crate) root: Box<dyn Root>,
     /// The content of the root, which only this opening replaces.
     pub(crate) control: Mutex<RootRecord>,
@@ -115,6 +121,8 @@ pub struct Pager {
     /// Position of the last checkpoint.
     pub(crate) checkpoint_lsn: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
+    /// A checkpoint was requested and is not made yet.
+    pub(crate) checkpoint_requested: AtomicBool,
     /// Positions from which a backup still reads the WAL; segments from there on must stay.
     pub(crate) pinned_lsn: Mutex<Vec<Lsn>>,
     /// The last search for disk space failed.
@@ -134,6 +142,10 @@ pub struct Pager {
 impl Pager {
     pub(crate) fn wal(&self) -> &Wal {
         self.wal.get().expect("open after recovery")
+    }
+
+    pub(crate) fn log(&self) -> &dyn LogStore {
+        self.log.get().expect("open after recovery").as_ref()
     }
 
     /// Returns the WAL, `None` while recovery runs. Then every change is durable, since it was read from the WAL.

@@ -59,6 +59,8 @@ pub(crate) struct Recovery<'a> {
     pub redo: &'a RedoTable,
     pub observer: &'a mut dyn Observer,
     pub progress: &'a dyn Fn(&RecoveryReport),
+    /// Pages that the storage has up to date are written too: an earlier opening may still write an older version of them (PG-31).
+    pub rewrites_redone: bool,
     pub report: RecoveryReport,
 }
 
@@ -68,7 +70,8 @@ impl Recovery<'_> {
         self.report.from = from;
         let mut reader = WalReader::open(log, database, from, until)?;
         let pager = self.pager;
-        let redo = PageRedo::new(pager, self.redo, if pager.is_manual() { 1 } else { threads() });
+        let mut redo = PageRedo::new(pager, self.redo, if pager.is_manual() { 1 } else { threads() });
+        redo.rewrites_redone = self.rewrites_redone;
         if pager.is_manual() {
             self.apply_all(&mut reader, &redo)?;
         } else {
@@ -162,6 +165,7 @@ struct PageRedo<'a> {
     redo: &'a RedoTable,
     /// Number of threads that apply a batch.
     threads: usize,
+    rewrites_redone: bool,
     /// Pages that cannot be brought up to date. The entry of a page is used by the thread that has the page in the current batch.
     damaged: Mutex<BTreeMap<PageId, Damage>>,
     /// The first page of the batch that no thread has taken.
@@ -172,7 +176,7 @@ struct PageRedo<'a> {
 impl<'a> PageRedo<'a> {
     fn new(pager: &'a Pager, redo: &'a RedoTable, threads: usize) -> PageRedo<'a> {
         let (next, applied) = (AtomicUsize::new(0), AtomicU64::new(0));
-        PageRedo { pager, redo, threads, damaged: Mutex::default(), next, applied }
+        PageRedo { pager, redo, threads, rewrites_redone: false, damaged: Mutex::default(), next, applied }
     }
 
     /// Applies a batch in this thread.
@@ -339,6 +343,9 @@ impl PageState<'_> {
         if self.mtr != record.lsn_end {
             let (lsn, before) = (page.page().lsn(), record.page_lsn_before);
             if lsn >= record.lsn_end {
+                if self.redo.rewrites_redone {
+                    page.header().mark_dirty(record.lsn_start, lsn);
+                }
                 return Ok(None);
             }
             if lsn != before {

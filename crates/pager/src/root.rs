@@ -4,7 +4,7 @@
 //! replacement names the number that the writer believes to be in force. So storage that several openings reach can refuse all but the newest one
 //! (docs/decisions/0037-three-seams-to-shared-storage.md).
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::page::Lsn;
 
 /// The content of the root.
@@ -18,12 +18,26 @@ pub struct RootRecord {
     pub boot: u64,
     /// Pages may hold changes up to here, so recovery must not stop before it. The end of the backup in a restored folder, otherwise 0.
     pub consistent: Lsn,
+    /// A copy into this database has begun and not ended, so pages or WAL are missing (PG-36).
+    pub is_incomplete: bool,
+}
+
+impl RootRecord {
+    /// Refuses a database that holds a part of a copy.
+    pub fn check_complete(&self) -> Result<()> {
+        if !self.is_incomplete {
+            return Ok(());
+        }
+        Err(Error::Format(
+            "a copy, backup or restore into it was interrupted, so it holds a part of a database: run that command again, with --overwrite for copy and restore".into(),
+        ))
+    }
 }
 
 /// Where the root lies.
 pub trait Root: Send + Sync {
     /// Returns the root; `None` if there was never one.
     fn get(&self) -> Result<Option<RootRecord>>;
-    /// Replaces the root, whose boot number is `boot` (0 if there is none). The new one is durable on return; after an error either is in force.
+    /// Replaces the root that was read or written last, whose boot number is `boot` (0 if there is none). The new one is durable on return; after an error either is in force.
     fn compare_and_set(&self, boot: u64, next: RootRecord) -> Result<()>;
 }

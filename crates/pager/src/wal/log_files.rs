@@ -30,6 +30,11 @@ pub fn file_number(name: &str) -> Option<u64> {
     name.strip_prefix("log-").filter(|digits| digits.len() >= 8)?.parse().ok()
 }
 
+/// Returns true for the name of a segment, or of the spare file.
+pub fn is_log_file(name: &str) -> bool {
+    name == SPARE || file_number(name).is_some()
+}
+
 /// Returns the segments of this database in the folder, by number.
 pub fn segments(folder: &dyn Folder, database: u64) -> Result<Vec<SegmentInfo>> {
     let names = folder.list().map_err(|error| Error::io("listing the data folder", error))?;

@@ -141,6 +141,22 @@ impl WalReader {
         Ok(end)
     }
 
+    /// Returns the next piece of the stream as it was written, without what precedes `from`; `None` at the end. `next` is not called as well.
+    pub fn next_chunk(&mut self) -> Result<Option<(ChunkHeader, Vec<u8>)>> {
+        while !self.finished {
+            self.finished = !self.read_chunk()?;
+            if self.buffer.is_empty() {
+                continue;
+            }
+            let bytes = std::mem::take(&mut self.buffer);
+            let (start, len) = (self.buffer_start, bytes.len() as u32);
+            self.buffer_start += u64::from(len);
+            let header = ChunkHeader { epoch: self.epoch, start, len, wall_ms: self.wall_ms, database: self.database };
+            return Ok(Some((header, bytes)));
+        }
+        Ok(None)
+    }
+
     /// Returns the end of the WAL; valid after `next` has returned false.
     pub fn end(&self) -> WalEnd {
         WalEnd { lsn: self.buffer_start, epoch: self.epoch, wall_ms: self.wall_ms, used: self.used.clone() }

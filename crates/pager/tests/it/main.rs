@@ -2,9 +2,11 @@
 
 mod backup;
 mod buffer_pool;
+mod copy;
 mod crash;
 mod damage;
 mod read_queue;
 mod recovery;
+mod shared;
 mod snapshot;
 mod support;
