@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use stdx::sync::RwLock;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use stdx::sync::{Mutex, RwLock};
 
 use crate::group::TOKEN_PORT;
 use crate::shared::Shared;
@@ -44,8 +44,9 @@ pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     ports: RwLock<Vec<Port>>,
     next_id: AtomicU64,
-    /// Held open so that it can be closed to accept one more connection and refuse it with the door's message (RE-16). None while even that descriptor is lost.
-    reserve: Mutex<Option<EventFd>>,
+    /// Held open so that it can be closed to accept one more connection and refuse it with the door's message (RE-16). None while even that descriptor is lost. Every accept holds the
+    /// lock: shared, or exclusive while the reserve is closed, so that no other group's accept takes the reserve's descriptor.
+    reserve: RwLock<Option<EventFd>>,
     /// A retry is scheduled. There is one for the whole pool, however many ports have failed.
     is_retry_scheduled: AtomicBool,
     on_exhausted: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -59,7 +60,7 @@ impl Acceptor {
             shared,
             ports: RwLock::default(),
             next_id: AtomicU64::new(1),
-            reserve: Mutex::new(Some(EventFd::new()?)),
+            reserve: RwLock::new(Some(EventFd::new()?)),
             is_retry_scheduled: AtomicBool::new(false),
             on_exhausted: OnceLock::new(),
         });
@@ -112,8 +113,16 @@ impl Acceptor {
         let Some(port) = ports.get(port as usize) else { return };
         let Some(socket) = port.sockets.get(group) else { return };
         loop {
-            match socket.accept() {
-                Ok((stream, peer)) => self.admit(port, stream, peer),
+            let reserve = self.reserve.read();
+            let (accepted, has_reserve) = (socket.accept(), reserve.is_some());
+            drop(reserve);
+            match accepted {
+                Ok((stream, peer)) if has_reserve || self.regain_reserve() => self.admit(port, stream, peer),
+                Ok((stream, _)) => {
+                    self.refuse(port, &stream);
+                    drop(stream);
+                    self.regain_reserve();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The peer has given up, or the call was interrupted: the next connection may be fine.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
@@ -132,7 +141,7 @@ impl Acceptor {
 
     /// Refuses up to `REFUSED_AT_ONCE` connections of a backlog with the door's message, one after another over the reserve descriptor (RE-16).
     fn refuse_backlog(&self, port: &Port, socket: &TcpListener) {
-        let mut reserve = self.reserve.lock();
+        let mut reserve = self.reserve.write();
         let mut refused = 0;
         while refused < REFUSED_AT_ONCE {
             drop(reserve.take());
@@ -152,6 +161,15 @@ impl Acceptor {
         if let Some(call) = self.on_exhausted.get() {
             call();
         }
+    }
+
+    /// Opens the reserve again if a file took its descriptor. Returns true if it is open now.
+    fn regain_reserve(&self) -> bool {
+        let mut reserve = self.reserve.write();
+        if reserve.is_none() {
+            *reserve = EventFd::new().ok();
+        }
+        reserve.is_some()
     }
 
     fn refuse(&self, port: &Port, stream: &TcpStream) {

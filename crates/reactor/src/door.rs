@@ -99,6 +99,11 @@ impl<'a> Io<'a> {
         self.is_paused = true;
     }
 
+    /// Has more output than the peer takes now, whether or not there is input: `serve` is called again when the peer has taken enough output (RE-10).
+    pub fn continue_without_input(&mut self) {
+        self.continues = true;
+    }
+
     /// Starts TLS, for protocols that request it in plain text first. Input that is not consumed is the beginning of the TLS stream and is hidden from the session.
     /// The peer waits for TLS, so this `serve` must write nothing and no earlier output may be unsent: otherwise the connection is closed.
     pub fn start_tls(&mut self, config: &Arc<TlsConfig>) {
@@ -128,6 +133,7 @@ impl<'a> Io<'a> {
             closes_with_peer: false,
             out_max,
             is_paused: false,
+            continues: false,
             tls: None,
             tls_info: self.tls_info,
             connection: self.connection,

@@ -175,14 +175,14 @@ impl Group {
         self.workers.wake_all();
     }
 
-    /// Registers a connection whose output waits for the watermark. The caller reads the watermark again afterwards (RE-3).
+    /// Registers a connection whose output waits for the watermark, or for the gate. The caller reads the watermark or the gate again afterwards (RE-3).
     pub fn register_held(&self, connection: Arc<Connection>) {
         self.shared.durable.add_async_waiter();
         self.held.lock().push(connection);
         self.any_held.store(true, Ordering::SeqCst);
     }
 
-    /// Called when the watermark has advanced.
+    /// Called when the watermark has advanced, or the gate may be open again.
     pub fn on_durable(&self) {
         fence(Ordering::SeqCst);
         if self.any_held.load(Ordering::Relaxed) {
@@ -191,7 +191,7 @@ impl Group {
         }
     }
 
-    /// Notifies the connections that wait for the watermark, if it has advanced, and sends their output.
+    /// Notifies the connections that wait, if the watermark has advanced or the gate may be open, and sends their output.
     pub fn release_held(self: &Arc<Self>, scratch: &mut Scratch) {
         if !self.must_release.swap(false, Ordering::SeqCst) {
             return;

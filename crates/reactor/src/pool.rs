@@ -15,6 +15,7 @@ use crate::event_source::EventSource;
 use crate::group::TOKEN_TIMER;
 use crate::job::{Job, Next, TaskRunner};
 use crate::mailbox::Task;
+use crate::reply_gate::ReplyGate;
 use crate::run_state::{DRAIN, KILL};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -42,8 +43,18 @@ impl Pool {
         durable: Arc<Watermark>,
         source: &mut dyn FnMut(usize) -> Option<EventSource>,
     ) -> io::Result<Pool> {
+        Pool::start_gated(settings, durable, None, source)
+    }
+
+    /// Does the same as `start`. Output leaves only while `gate` is open.
+    pub fn start_gated(
+        settings: &Settings,
+        durable: Arc<Watermark>,
+        gate: Option<ReplyGate>,
+        source: &mut dyn FnMut(usize) -> Option<EventSource>,
+    ) -> io::Result<Pool> {
         let processors = os::cpu::allowed();
-        let shared = Arc::new(Shared::new(settings.resolve(processors.len()), durable)?);
+        let shared = Arc::new(Shared::new(settings.resolve(processors.len()), durable, gate)?);
         let groups: Arc<[Arc<Group>]> = (0..shared.settings.epoll_groups)
             .map(|number| Group::new(number, shared.clone(), source(number)).map(Arc::new))
             .collect::<io::Result<_>>()?;
@@ -77,6 +88,11 @@ impl Pool {
         let body = move || watchdog::run(&groups, &shared);
         let thread = std::thread::Builder::new().name("watchdog".into()).spawn(body).expect("a thread at start");
         self.shared.threads.lock().push(thread);
+    }
+
+    /// Sends what the gate has held, if it is open now.
+    pub fn release_held(&self) {
+        self.groups.iter().for_each(|group| group.on_durable());
     }
 
     pub fn settings(&self) -> &Settings {

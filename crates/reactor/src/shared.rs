@@ -8,6 +8,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicUsize};
 use stdx::watermark::Watermark;
 
 use crate::counters::Counters;
+use crate::reply_gate::ReplyGate;
 use crate::settings::{LiveSettings, Settings};
 use crate::timer::Timers;
 
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     pub counters: Counters,
     /// The position up to which the WAL is durable. Replies are held until it reaches their durability LSN.
     pub durable: Arc<Watermark>,
+    /// Output leaves only while it is open (PG-33).
+    pub gate: Option<ReplyGate>,
     pub timers: Arc<Timers>,
     pub stop: AtomicBool,
     pub threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
@@ -30,12 +33,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(settings: Settings, durable: Arc<Watermark>) -> std::io::Result<Shared> {
+    pub fn new(settings: Settings, durable: Arc<Watermark>, gate: Option<ReplyGate>) -> std::io::Result<Shared> {
         Ok(Shared {
             live: LiveSettings::of(&settings),
             settings,
             counters: Counters::default(),
             durable,
+            gate,
             timers: Arc::new(Timers::new()?),
             stop: AtomicBool::new(false),
             threads: Mutex::default(),
@@ -51,6 +55,12 @@ impl Shared {
         if self.watchdog.depth() == Depth::Deep {
             self.watchdog.unpark();
         }
+    }
+
+    /// Returns true if replies may leave at this moment.
+    #[inline]
+    pub fn may_reply(&self) -> bool {
+        self.gate.as_ref().is_none_or(ReplyGate::is_open)
     }
 
     /// Returns milliseconds since the pool was made.

@@ -131,6 +131,7 @@ pub struct Io<'a> {
     /// The length of `out` above which the session should pause.
     pub(crate) out_max: usize,
     pub(crate) is_paused: bool,
+    pub(crate) continues: bool,
     pub(crate) tls: Option<Arc<TlsConfig>>,
     pub(crate) tls_info: Option<TlsInfo>,
     pub(crate) connection: &'a Arc<Connection>,

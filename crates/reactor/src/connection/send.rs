@@ -42,6 +42,7 @@ impl Connection {
         state.batched_end = 0;
         loop {
             let end = self.sendable_end(state);
+            let is_held = end < state.out.len();
             let sent = if state.tls.is_some() {
                 self.send_tls(state, end, scratch)
             } else {
@@ -60,15 +61,14 @@ impl Connection {
                 Err(_) => return false,
             }
             self.keep_output(state, Some(scratch));
-            if state.holds.is_empty() || state.is_registered {
+            if !is_held || state.is_registered {
                 return true;
             }
-            // RE-3: register first, then read the watermark. Its listener runs after the advance and then looks for registered connections.
+            // RE-3: register first, then read the watermark and the gate. Their listeners run after the advance or the opening and then look for registered connections.
             state.is_registered = true;
             self.group().register_held(self.clone());
             fence(Ordering::SeqCst);
-            let first = state.holds.front().expect("checked above").lsn;
-            if self.shared().durable.get() < first {
+            if self.sendable_end(state) == state.sent {
                 return true;
             }
         }
@@ -116,9 +116,13 @@ impl Connection {
         }
     }
 
-    /// Drops the holds that the watermark has passed and returns the end of the output that may be sent.
+    /// Drops the holds that the watermark has passed and returns the end of the output that may be sent. While the gate is closed, that is nothing.
     fn sendable_end(&self, state: &mut StreamState) -> usize {
-        let durable = self.shared().durable.get();
+        let shared = self.shared();
+        if !shared.may_reply() {
+            return state.sent;
+        }
+        let durable = shared.durable.get();
         while state.holds.front().is_some_and(|hold| hold.lsn <= durable) {
             state.holds.pop_front();
         }

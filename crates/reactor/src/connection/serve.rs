@@ -105,6 +105,7 @@ impl Connection {
             closes_with_peer: false,
             out_max,
             is_paused: false,
+            continues: false,
             tls: None,
             tls_info,
             connection: self,
@@ -113,12 +114,12 @@ impl Connection {
             self.report_departure();
         }
         let flow = catch_unwind(AssertUnwindSafe(|| self.door.serve(session.as_mut(), &mut io)));
-        let Io { consumed, needed, durability_lsn, is_parked, closes_with_peer, is_paused, tls, .. } = io;
+        let Io { consumed, needed, durability_lsn, is_parked, closes_with_peer, is_paused, continues, tls, .. } = io;
         state.session = Some(session);
         state.needed = needed;
         state.is_parked = is_parked;
         state.closes_with_peer = closes_with_peer;
-        state.is_paused = is_paused && consumed < input.len();
+        state.is_paused = continues || is_paused && consumed < input.len();
         let shared = self.shared();
         if durability_lsn > shared.durable.get() && state.out.len() > start {
             shared.counters.replies_held.add(1);

@@ -1,5 +1,6 @@
 //! The pool over real sockets: requests cut anywhere, replies that wait for the WAL, threads that are added and end, limits, endings.
 
+mod gate;
 mod messages;
 mod sessions;
 mod tls;
@@ -10,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use reactor::{Broadcast, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, Settings};
+use reactor::{
+    Broadcast, Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, ReplyGate, Settings,
+};
 use stdx::watermark::Watermark;
 
 /// A door of lines: `echo TEXT`, `hold LSN` (the reply waits for the WAL), `block` (an announced wait until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
@@ -174,8 +177,12 @@ struct Bench {
 }
 
 fn start(settings: Settings) -> Bench {
+    start_gated(settings, None)
+}
+
+fn start_gated(settings: Settings, gate: Option<ReplyGate>) -> Bench {
     let durable = Arc::new(Watermark::new(0));
-    let pool = Pool::start(&settings, durable.clone(), &mut |_| None).unwrap();
+    let pool = Pool::start_gated(&settings, durable.clone(), gate, &mut |_| None).unwrap();
     let door = Arc::new(Lines::default());
     let listener = pool.listen(([127, 0, 0, 1], 0).into(), door.clone(), ListenOptions::default()).unwrap();
     Bench { pool, door, durable, address: listener.local_addr }
