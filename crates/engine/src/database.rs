@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{Clock, Folder};
-use pager::{Background, Pager, RedoTable};
+use pager::{Background, Pager, RedoTable, SharedStorage};
 use stdx::hash::Seed;
 use stdx::sync::{Condvar, Mutex};
 use stdx::watermark::Watermark;
@@ -28,6 +28,9 @@ use crate::recovery::Recovery;
 use crate::rows::lock_table::{LockTable, PARTITIONS};
 use crate::rows::state::Rows;
 use crate::store::Store;
+
+/// CHECKPOINT of a client.
+static CHECKPOINT: stdx::wait::Reason = stdx::wait::Reason::new("checkpoint");
 
 /// A summary of the opening, for the log line at start.
 #[derive(Clone, Debug)]
@@ -68,6 +71,12 @@ pub enum Recovering<'r> {
 
 const VERSIONS_MAX: u64 = 64 << 20;
 
+/// Where a database lies.
+enum Place {
+    Folder(Arc<dyn Folder>),
+    Shared(SharedStorage),
+}
+
 pub struct Engine {
     store: Arc<Store>,
     keyspace: Arc<Keyspace>,
@@ -95,19 +104,43 @@ impl Engine {
         clock: Arc<dyn Clock>,
         progress: &dyn Fn(Recovering<'_>),
     ) -> Result<Arc<Engine>> {
+        Self::open_at(options, Place::Folder(folder), clock, progress)
+    }
+
+    /// Opens a database in storage that several nodes reach, and creates it if there is none. From here on no earlier opening changes anything in it: its next
+    /// write fails, which ends its WAL.
+    pub fn open_shared(
+        options: Options,
+        shared: SharedStorage,
+        clock: Arc<dyn Clock>,
+        progress: &dyn Fn(Recovering<'_>),
+    ) -> Result<Arc<Engine>> {
+        Self::open_at(options, Place::Shared(shared), clock, progress)
+    }
+
+    fn open_at(
+        options: Options,
+        place: Place,
+        clock: Arc<dyn Clock>,
+        progress: &dyn Fn(Recovering<'_>),
+    ) -> Result<Arc<Engine>> {
         let redo = RedoTable::new().own(btree::redo::KINDS, btree::redo::redo());
         let versions_max = if options.versions_max == 0 { VERSIONS_MAX } else { options.versions_max };
-        let mut recovery = Recovery::new(folder.clone(), versions_max);
+        let scratch = match &place {
+            Place::Folder(folder) => folder.clone(),
+            Place::Shared(shared) => shared.scratch.clone(),
+        };
+        let mut recovery = Recovery::new(scratch, versions_max);
         let threaded = options.pager.background == Background::Threads;
-        let opened = Pager::open(
-            folder,
-            clock.clone(),
-            pager::Options { checkpoint_needs_hook: true, ..options.pager.clone() },
-            redo,
-            &mut recovery,
-            options.random,
-            &|done| progress(Recovering::Redo(done)),
-        )?;
+        let of_pager = pager::Options { checkpoint_needs_hook: true, ..options.pager.clone() };
+        let (observer, random) = (&mut recovery, options.random);
+        let redone = |done: &pager::RecoveryReport| progress(Recovering::Redo(done));
+        let opened = match place {
+            Place::Folder(folder) => Pager::open(folder, clock.clone(), of_pager, redo, observer, random, &redone),
+            Place::Shared(shared) => {
+                Pager::open_shared(&shared, clock.clone(), of_pager, redo, observer, random, &redone)
+            }
+        }?;
         if let Some(error) = recovery.damage.take() {
             return Err(error);
         }
@@ -208,6 +241,13 @@ impl Engine {
     /// Checks every invariant that can be checked on disk. The caller makes sure that nothing else runs, the background included (`stop_background`).
     pub fn check(&self) -> Result<Report> {
         check::check(&self.store, &self.keyspace, &self.rows)
+    }
+
+    /// Writes all pages that are dirty now, and makes a checkpoint. The calling thread waits for the disk, as long as it takes to write the whole buffer pool.
+    pub fn checkpoint(&self) -> Result<()> {
+        let _waiting = stdx::wait::announce(&CHECKPOINT);
+        self.store.pager.checkpoint_all()?;
+        Ok(())
     }
 
     /// Stops the background work, makes everything durable, writes all pages and a checkpoint. The next opening undoes what is not undone by then: the

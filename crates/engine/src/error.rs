@@ -13,6 +13,8 @@ pub enum Error {
     Corrupt { what: String },
     /// The device refused an operation.
     Io(io::Error),
+    /// Another node has taken over this shared database. Nothing may be written or shown any more.
+    Fenced(String),
     /// The data folder has an unknown or a newer format.
     Format(String),
     /// A value, key or account text exceeds its limit.
@@ -48,6 +50,8 @@ pub enum Error {
     Busy(u32),
     /// The keyspace follows another server, so only what that server sends is written. Nothing was changed.
     Following,
+    /// The computation must end, because long ones occupy all threads (`stdx::wait::check_for_interrupts`). Nothing was changed.
+    TooManyComputations,
     /// A growing key transaction needs keys that it could not lock without waiting. It rolls back and runs again with them (EN-79).
     MoreKeys,
     /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
@@ -67,6 +71,7 @@ impl From<pager::Error> for Error {
             pager::Error::Corrupt { .. } => Error::Corrupt { what: error.to_string() },
             pager::Error::Io { what, error } => Error::Io(io::Error::new(error.kind(), format!("{what}: {error}"))),
             pager::Error::Format(what) => Error::Format(what),
+            pager::Error::Fenced { .. } => Error::Fenced(error.to_string()),
             pager::Error::Closed => Error::ShuttingDown,
             pager::Error::NoSnapshot(_) => Error::Invalid(error.to_string()),
             pager::Error::PageMiss(_) => Error::WouldBlock,
@@ -80,7 +85,7 @@ impl fmt::Display for Error {
             Error::DiskFull => write!(f, "disk full: writes resume when space is free"),
             Error::Corrupt { what } => write!(f, "{what}"),
             Error::Io(error) => write!(f, "{error}"),
-            Error::Format(what) | Error::Invalid(what) => write!(f, "{what}"),
+            Error::Format(what) | Error::Invalid(what) | Error::Fenced(what) => write!(f, "{what}"),
             Error::TooLarge { what, limit } => write!(f, "{what} exceeds the limit of {limit} bytes"),
             Error::OutOfMemory(full) => write!(f, "out of memory: {full}"),
             Error::ShuttingDown => write!(f, "the engine is closing"),
@@ -96,6 +101,9 @@ impl fmt::Display for Error {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }
             Error::Busy(_) => write!(f, "the key is held by a transaction that takes long"),
+            Error::TooManyComputations => {
+                write!(f, "too many long commands run at the same time; this one was ended and has changed nothing")
+            }
             Error::Following => write!(f, "the keys follow another server; writes to them are refused"),
             Error::MoreKeys => write!(f, "the transaction needs more keys"),
             Error::WouldBlock => write!(f, "the transaction would have to wait"),

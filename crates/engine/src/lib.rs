@@ -27,12 +27,15 @@ pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
-    Ahead, Build, Claim, Consumer, DATABASES, Deferred, DocumentChanges, EncodingLimits, End, Entry, Expire,
-    FIELD_TIME_MAX, FieldChange, FollowWriter, Form, Found, Got, Group, ItemValue, KeyEvent, KeyEvents, KeySet,
-    KeySnapshot, KeyTransaction, KeyWait, Keyspace, Kind, LevelSizes, LimitNumbers, ListWalk, MemberItem, MemberWalk,
-    NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits, Pending, PendingWalk, PipelineEnd, Progress, Replace,
-    ScoreBound, ScoresPut, Serving, SortedWalk, Staging, Stream, StreamField, StreamId, StreamItem, StreamWalk, Trim,
-    TrimTo, VALUE_MAX, WaitTicket, WatchSet, event_class,
+    Ahead, Build, Claim, Consumer, DATABASES, Deferred, DocumentChanges, EffectBatch, EffectPart, EncodeEffect,
+    EncodingLimits, End, Entry, Expire, FIELD_TIME_MAX, FieldChange, FollowWriter, Form, Found, Got, Group, ItemValue,
+    KeyEffect, KeyEffects, KeyEvent, KeyEvents, KeySet, KeySnapshot, KeyTransaction, KeyWait, Keyspace, Kind,
+    LevelSizes, LimitNumbers, ListWalk, MemberItem, MemberWalk, NODE_BYTES_MAX, NamedWalk, NodeLimits, PackLimits,
+    Pending, PendingWalk, PipelineEnd, Progress, Replace, ScoreBound, ScoresPut, Serving, SortedWalk, Staging, Stream,
+    StreamField, StreamId, StreamItem, StreamWalk, TakeEffects, Trim, TrimTo, VALUE_MAX, WaitTicket, WatchSet,
+    event_class,
 };
 pub use metrics::Metrics;
-pub use pager::{Lsn, PAGE_BYTES};
+pub use pager::{
+    CopyOptions, CopyTarget, EndHook, Error as StorageError, Lsn, PAGE_BYTES, PreparedCopy, SharedStorage, copy_backup,
+};

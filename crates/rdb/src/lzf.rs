@@ -1,6 +1,8 @@
 //! LZF, the compression of strings in RDB. The compressor makes the choices of liblzf 3.6 in its VERY_FAST form, so that a compressed string has the bytes that
 //! Redis writes.
 
+use std::sync::{Mutex, PoisonError};
+
 /// Bits of a place in the table of triples.
 const HASH_BITS: u32 = 16;
 const LITERALS_MAX: usize = 1 << 5;
@@ -12,8 +14,56 @@ pub fn compress(input: &[u8], most: usize) -> Option<Vec<u8>> {
     if input.len() < 4 {
         return None;
     }
-    // Places of triples, by their hash; 0 for none, since the first byte is never matched.
-    let mut places = vec![0u32; 1 << HASH_BITS];
+    let mut places = Places::of_input(input.len());
+    let compressed = compress_with(input, most, &mut places);
+    places.keep();
+    compressed
+}
+
+/// Places of triples in the input, by their hash; 0 for none, since the first byte is never matched.
+///
+/// A table takes more time to allocate than a short text to compress. So one is kept, and its entries count from `base`, which is beyond those of earlier inputs.
+struct Places {
+    table: Vec<u32>,
+    base: u32,
+    len: u32,
+}
+
+/// The table for the next input.
+static SPARE: Mutex<Option<Places>> = Mutex::new(None);
+
+impl Places {
+    fn of_input(len: usize) -> Places {
+        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Places::after(spare, len)
+    }
+
+    /// Returns the table for an input of `len` bytes, with places behind those of `spare`.
+    fn after(spare: Option<Places>, len: usize) -> Places {
+        let len = len as u32;
+        match spare.filter(|spare| spare.base.checked_add(len).is_some()) {
+            Some(spare) => Places { len, ..spare },
+            None => Places { table: vec![0; 1 << HASH_BITS], base: 0, len },
+        }
+    }
+
+    fn keep(mut self) {
+        self.base += self.len;
+        *SPARE.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+
+    fn set(&mut self, slot: usize, at: usize) {
+        self.table[slot] = self.base + at as u32;
+    }
+
+    fn replace(&mut self, slot: usize, at: usize) -> usize {
+        let before = self.table[slot].saturating_sub(self.base);
+        self.set(slot, at);
+        before as usize
+    }
+}
+
+fn compress_with(input: &[u8], most: usize, places: &mut Places) -> Option<Vec<u8>> {
     let slot = |at: usize| {
         let triple = u32::from_be_bytes([0, input[at], input[at + 1], input[at + 2]]);
         ((triple >> (24 - HASH_BITS)).wrapping_sub(triple.wrapping_mul(5)) & ((1 << HASH_BITS) - 1)) as usize
@@ -22,8 +72,7 @@ pub fn compress(input: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut out = Literals { bytes: vec![0], run: 0 };
     let mut at = 0;
     while at < last {
-        let place = &mut places[slot(at)];
-        let before = std::mem::replace(place, at as u32) as usize;
+        let before = places.replace(slot(at), at);
         if before > 0 && at - before <= OFFSET_MAX && input[before..before + 3] == input[at..at + 3] {
             if out.len_without_empty_run() + 4 >= most {
                 return None;
@@ -34,8 +83,8 @@ pub fn compress(input: &[u8], most: usize) -> Option<Vec<u8>> {
             if at >= last {
                 break;
             }
-            places[slot(at - 2)] = at as u32 - 2;
-            places[slot(at - 1)] = at as u32 - 1;
+            places.set(slot(at - 2), at - 2);
+            places.set(slot(at - 1), at - 1);
         } else {
             if out.bytes.len() >= most {
                 return None;
@@ -175,6 +224,28 @@ mod tests {
                 prop_assert_eq!(out.len(), len);
             }
         }
+    }
+
+    /// Whatever was compressed before, also when the places of the kept table come to an end.
+    #[test]
+    fn the_kept_table_changes_nothing() {
+        let fresh = |input: &[u8]| {
+            let mut places = Places { table: vec![0; 1 << HASH_BITS], base: 0, len: input.len() as u32 };
+            compress_with(input, input.len(), &mut places)
+        };
+        let texts: Vec<Vec<u8>> =
+            (0..50_usize).map(|n| (0..n * 37).map(|at| (at * at / (n + 3)) as u8 % 23).collect()).collect();
+        let mut places = Places { table: vec![0; 1 << HASH_BITS], base: u32::MAX - 20_000, len: 0 };
+        let mut renewed = false;
+        for text in texts.iter().filter(|text| text.len() > 4) {
+            let base = places.base;
+            places = Places::after(Some(places), text.len());
+            renewed |= places.base < base;
+            assert_eq!(compress_with(text, text.len(), &mut places), fresh(text));
+            places.base += places.len;
+            assert_eq!(compress(text, text.len()), fresh(text));
+        }
+        assert!(renewed, "the places have come to an end");
     }
 
     #[test]

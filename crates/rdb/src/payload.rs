@@ -25,6 +25,12 @@ pub fn check_payload(payload: &[u8]) -> Option<(u8, &[u8])> {
     body.split_first().map(|(number, value)| (*number, value))
 }
 
+/// Returns the version of RDB that a payload says it has.
+pub fn payload_version(payload: &[u8]) -> Option<u16> {
+    let end = &payload[payload.len().checked_sub(PAYLOAD_END)?..];
+    end.first_chunk::<2>().map(|version| u16::from_le_bytes(*version))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Streams: entries in listpacks, each with a first entry that names the usual fields, then groups with what they have delivered.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::io::Read;
 
 use crate::error::Result;
@@ -40,7 +41,8 @@ pub enum StreamEvent<'a> {
     Entry(StreamId, &'a [Cow<'a, [u8]>]),
     /// Behind the last entry.
     State(StreamState),
-    /// A consumer group. Pending entries and consumers up to the next one are its own. `entries_read` is `None` if nobody knows it.
+    /// A consumer group. Pending entries and consumers up to the next one are its own. `entries_read` is `None` if nobody knows it, and an estimate in data of
+    /// a version before 7.0.
     Group { name: &'a [u8], last_id: StreamId, entries_read: Option<u64> },
     /// An entry that was delivered and not acknowledged. The consumer is told by a `ConsumerPending` behind.
     Pending { id: StreamId, time_ms: u64, deliveries: u64 },
@@ -68,7 +70,7 @@ pub(crate) fn read<R: Read, E: From<crate::Error>>(
     number: u8,
     emit: &mut dyn FnMut(StreamEvent<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let mut nodes = Nodes { last: None, count: 0 };
+    let mut nodes = Nodes { first: None, last: None, count: 0 };
     for _ in 0..source.length()? {
         let key: [u8; 16] = source
             .string()?
@@ -86,9 +88,23 @@ pub(crate) fn read<R: Read, E: From<crate::Error>>(
     }
     emit(StreamEvent::State(state))?;
     for _ in 0..source.length()? {
-        read_group(source, number, emit)?;
+        read_group(source, number, (&state, nodes.first), emit)?;
     }
     Ok(())
+}
+
+/// Estimates how many entries a group has read whose number the data does not have, as Redis does when it loads such data: nothing was deleted as far as it knows.
+fn estimated_read(state: &StreamState, first: Option<StreamId>, last_delivered: StreamId) -> Option<u64> {
+    match first {
+        _ if state.entries_added == 0 => Some(0),
+        _ if last_delivered > state.last_id => None,
+        Some(first) if last_delivered < state.last_id => match last_delivered.cmp(&first) {
+            Ordering::Less => Some(state.entries_added - state.len),
+            Ordering::Equal => Some(state.entries_added - state.len + 1),
+            Ordering::Greater => None,
+        },
+        _ => Some(state.entries_added),
+    }
 }
 
 fn read_state<R: Read>(source: &mut Source<R>, number: u8) -> Result<StreamState> {
@@ -104,12 +120,13 @@ fn read_state<R: Read>(source: &mut Source<R>, number: u8) -> Result<StreamState
 fn read_group<R: Read, E: From<crate::Error>>(
     source: &mut Source<R>,
     number: u8,
+    (state, first): (&StreamState, Option<StreamId>),
     emit: &mut dyn FnMut(StreamEvent<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let name = source.string()?;
     let last_id = source.id()?;
     let entries_read = match number {
-        t::STREAM_LISTPACKS => None,
+        t::STREAM_LISTPACKS => estimated_read(state, first, last_id),
         _ => Some(source.length()?).filter(|read| *read != u64::MAX),
     };
     emit(StreamEvent::Group { name: &name, last_id, entries_read })?;
@@ -142,6 +159,8 @@ impl<R: Read> Source<R> {
 
 /// The listpacks of a stream so far.
 struct Nodes {
+    /// The first entry that is there.
+    first: Option<StreamId>,
     last: Option<StreamId>,
     count: u64,
 }
@@ -181,6 +200,7 @@ impl Nodes {
             self.last = Some(entry.id);
             if !entry.is_deleted {
                 self.count += 1;
+                self.first.get_or_insert(entry.id);
                 emit(StreamEvent::Entry(entry.id, &entry.items))?;
             }
         }

@@ -15,6 +15,7 @@ use stdx::memory;
 
 use crate::error::{Error, Result};
 use crate::keyspace::ahead::Ahead;
+use crate::keyspace::effects::{EffectLog, KeyEffect};
 use crate::keyspace::key::{DATABASES, KeySet, TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::key_txn::stripes;
@@ -206,6 +207,7 @@ impl Keyspace {
         let put = |key_txn: &mut KeyTransaction<'_>| {
             let place = key_txn.place(db, key)?;
             key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments)?;
+            key_txn.effect(db, KeyEffect::Set { key, value, expire });
             key_txn.notify_set(db, key, expire);
             Ok(())
         };
@@ -265,10 +267,30 @@ impl Keyspace {
         if self.watched.is_watched() {
             self.watched.touch(db, tree_key.suffix(), Touch::Changed);
         }
+        if self.effects.is_on() {
+            self.append_set((db, key), target, &facts, done.lsn)?;
+        }
         if self.events.any() {
             self.announce_set(db, key, expire, &facts, done.lsn);
         }
         Ok(Some(done.lsn))
+    }
+
+    /// Passes on the effect of a SET of one record. Its stripe is held.
+    #[cold]
+    fn append_set(&self, (db, key): (u8, &[u8]), change: RecordChange<'_>, facts: &Replaced, lsn: Lsn) -> Result<()> {
+        let (RecordChange::Put(put), mut log) = (change, EffectLog::default()) else { return Ok(()) };
+        if facts.expire.is_some_and(|time| self.clock.wall_ms() > time) {
+            self.effects.record(&mut log, db, &KeyEffect::Delete { key });
+        }
+        let mut value = Vec::new();
+        match put.body {
+            Body::Inline(bytes) => value.extend_from_slice(bytes),
+            body => self.store.read_payload(&body, 0..body.payload_len(), &mut value)?,
+        }
+        self.effects.record(&mut log, db, &KeyEffect::Set { key, value: &value, expire: put.expire });
+        self.effects.append(&mut log, lsn);
+        Ok(())
     }
 
     /// Announces a SET of one record. Its stripe is held.

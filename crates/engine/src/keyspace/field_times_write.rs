@@ -8,6 +8,7 @@ use std::ops::Bound;
 use btree::Batch;
 
 use crate::error::{Error, Result};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::field_times;
 use crate::keyspace::field_times::{FIELD_TIME_MAX, FieldTimes};
 use crate::keyspace::key;
@@ -61,6 +62,41 @@ impl KeyTransaction<'_> {
     /// Changes the expiry times of fields of the hash at a key, which must be absent or a hash. `choose` is called with the position and the expiry time of each
     /// field that is there, in order. The last field takes the key with it.
     pub fn change_fields(
+        &mut self,
+        db: u8,
+        key: &[u8],
+        names: &[&[u8]],
+        limits: PackLimits,
+        choose: &mut dyn FnMut(usize, Option<u64>) -> FieldChange,
+    ) -> Result<()> {
+        if !self.records_effects() {
+            return self.change_fields_as(db, key, names, limits, choose);
+        }
+        let mut changes = Vec::new();
+        let noting = &mut |number, old| {
+            let change = choose(number, old);
+            changes.push((names[number], change));
+            change
+        };
+        self.change_fields_as(db, key, names, limits, noting)?;
+        for (field, change) in changes {
+            match change {
+                FieldChange::Keep => {}
+                FieldChange::Until(time) => {
+                    self.effect(db, KeyEffect::FieldsExpireAt { key, fields: &[field], at_ms: Some(time) });
+                }
+                FieldChange::Persist => {
+                    self.effect(db, KeyEffect::FieldsExpireAt { key, fields: &[field], at_ms: None })
+                }
+                FieldChange::Remove => {
+                    self.effect(db, KeyEffect::RemoveMembers { key, kind: Kind::Hash, members: &[field] });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change_fields_as(
         &mut self,
         db: u8,
         key: &[u8],
@@ -236,11 +272,14 @@ impl KeyTransaction<'_> {
             let now_is = Meta { head, body: Body::Elements { count, version, fields: &bytes } };
             if field_times::are_all_due(&self.keyspace.store, &now_is, self.now)? {
                 self.fields_expired(place, fields.count);
+                self.effect_of_removal(place);
                 return self.remove_record_at(place);
             }
             if let Some((stored_key, items)) = self.repacked(entry, fields.count)? {
-                self.fields_expired(place, fields.count - items.count as u64);
-                return self.put_packed(place, &meta, &stored_key, &items);
+                let due = fields.count - items.count as u64;
+                self.fields_expired(place, due);
+                self.put_packed(place, &meta, &stored_key, &items)?;
+                return if due > 0 { self.effect_of_members(place.db, &place.name()) } else { Ok(()) };
             }
         }
         if count != old_count || fields.form != meta.head.form || bytes != old_times {
@@ -253,9 +292,21 @@ impl KeyTransaction<'_> {
 
     /// Removes due fields from the items of a packed hash that is about to be written. Returns how many there were.
     pub(crate) fn remove_due_items(&mut self, place: &KeyPlace, items: &mut PackedItems) -> Result<usize> {
+        if self.records_effects() {
+            let due = items.due(self.now)?;
+            self.effect_of_due(place, &due);
+        }
         let removed = items.remove_due(self.now)?;
         self.fields_expired(place, removed as u64);
         Ok(removed)
+    }
+
+    /// Records the removal of due fields, by their names.
+    fn effect_of_due(&mut self, place: &KeyPlace, due: &[Vec<u8>]) {
+        if !due.is_empty() {
+            let members: Vec<&[u8]> = due.iter().map(Vec::as_slice).collect();
+            self.effect(place.db, KeyEffect::RemoveMembers { key: &place.name(), kind: Kind::Hash, members: &members });
+        }
     }
 
     /// Counts and notifies of due fields that are removed.
@@ -282,6 +333,7 @@ impl KeyTransaction<'_> {
             };
             self.fields_expired(place, due);
             self.remove_record_at(place)?;
+            self.effect_of_removal(place);
             self.notify_at(place, event_class::GENERIC, "del");
             return Ok(1);
         }
@@ -301,6 +353,17 @@ impl KeyTransaction<'_> {
         }
     }
 
+    /// Returns the name of a field by the tree key of its element.
+    fn name_of_field(&self, tree_key: &[u8]) -> Result<Vec<u8>> {
+        if let Some(short) = key::parse_member(tree_key)?.short {
+            return Ok(short.to_vec());
+        }
+        let (mut record, mut name) = (Vec::new(), Vec::new());
+        self.keyspace.store.records.get(tree_key, &mut record)?;
+        self.long_member(&record, &mut name)?;
+        Ok(name)
+    }
+
     fn remove_due_elements(&mut self, place: &KeyPlace, entry: &Entry, budget: usize) -> Result<usize> {
         let meta = Meta::parse(&entry.record)?;
         let mut fields = TimedHash::of(&meta)?;
@@ -313,9 +376,13 @@ impl KeyTransaction<'_> {
             due.extend(batch.iter().take(budget - due.len()).map(|found| found.key.to_vec()));
         }
         drop(scan);
+        let mut names = Vec::new();
         for by_time in &due {
             self.begin()?;
             let (_, field) = key::parse_due_field(by_time)?;
+            if self.records_effects() {
+                names.push(self.name_of_field(&field)?);
+            }
             for tree_key in [&field[..], &by_time[..]] {
                 self.write(&element_at(place, tree_key), &RecordChange::Remove(Removal::Deleted))?;
             }
@@ -324,6 +391,7 @@ impl KeyTransaction<'_> {
             (fields.has_new_times, fields.is_changed) = (true, true);
         }
         self.fields_expired(place, due.len() as u64);
+        self.effect_of_due(place, &names);
         self.put_field_count(place, entry, fields)?;
         Ok(due.len().max(1))
     }

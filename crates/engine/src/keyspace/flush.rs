@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key::{DATABASES, ELEMENTS, SLOTS, bound};
 use crate::keyspace::key_txn::{BeforeRemap, KeyTransaction};
 use crate::keyspace::record::Meta;
@@ -12,14 +13,18 @@ use crate::store::wal::Counted;
 impl KeyTransaction<'_> {
     /// Empties a database.
     pub fn flush(&mut self, db: u8) -> Result<()> {
-        let db = self.slot(db)?;
-        self.renew(&[db])
+        let slot = self.slot(db)?;
+        self.renew(&[slot])?;
+        self.effect(db, KeyEffect::FlushDatabase);
+        Ok(())
     }
 
     /// Empties all databases.
     pub fn flush_all(&mut self) -> Result<()> {
         let all: Result<Vec<u8>> = (0..DATABASES).map(|db| self.slot(db)).collect();
-        self.renew(&all?)
+        self.renew(&all?)?;
+        self.effect(0, KeyEffect::FlushAll);
+        Ok(())
     }
 
     /// Exchanges two databases with all their keys.
@@ -38,6 +43,7 @@ impl KeyTransaction<'_> {
         counts.set(a, of_b);
         counts.set(b, of_a);
         self.touch_all(&[a, b], touched.into());
+        self.effect(a, KeyEffect::SwapDatabases(a, b));
         Ok(())
     }
 
@@ -66,6 +72,7 @@ impl KeyTransaction<'_> {
         }
         self.touch_all(dbs, touched);
         self.leaves_garbage = true;
+        self.lose_effects();
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use btree::LeafHint;
 
 use crate::keyspace::ahead::Ahead;
+use crate::keyspace::effects::EffectMark;
 use crate::keyspace::key::TreeKey;
 
 /// A meta record as of the commands that have run so far.
@@ -38,6 +39,7 @@ pub(crate) struct PipelineMark {
     /// The number of that command.
     pub command: usize,
     pub events: usize,
+    pub effects: EffectMark,
     pub hits: u64,
     pub misses: u64,
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::keyspace::build::read_behind;
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::field_times;
 use crate::keyspace::key::{TreeKey, VALUE_MAX};
 use crate::keyspace::key_events::event_class;
@@ -16,6 +17,10 @@ use crate::keyspace::value::NewBody;
 use crate::keyspace::watch_registry::Touch;
 use crate::store::trees::RECORDS;
 use crate::store::wal::Counted;
+
+/// Pages that `prefetch_values` reads at most, in all and of one value: an eighth of the frames of a key snapshot.
+const PREFETCHED_MAX: usize = 256;
+const PREFETCHED_OF_VALUE: usize = 16;
 
 /// The answer of OBJECT ENCODING for a string. The bytes are stored alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +69,19 @@ impl<'k> KeyTransaction<'k> {
         self.entry(&place)
     }
 
+    /// Reads the pages of these values that are not in memory together, so that their readers wait once. Of long values, and of many, only the first pages.
+    pub fn prefetch_values<'e>(&self, entries: impl IntoIterator<Item = &'e Entry>) -> Result<()> {
+        let mut pages = Vec::new();
+        for entry in entries {
+            if let Body::Extent(extent) = Meta::parse(&entry.record)?.body {
+                pages.extend(extent.pages().take(PREFETCHED_OF_VALUE));
+            }
+        }
+        pages.truncate(PREFETCHED_MAX);
+        self.keyspace.store.pager.prefetch_units(&pages);
+        Ok(())
+    }
+
     pub fn exists(&mut self, db: u8, key: &[u8]) -> Result<bool> {
         Ok(self.get(db, key)?.is_some())
     }
@@ -99,7 +117,9 @@ impl<'k> KeyTransaction<'k> {
         check_len(value.len() as u64)?;
         let stored_key: &[u8] = if place.key.is_long() { key } else { &[] };
         let put = RecordPut::new(form.bits(), expire, stored_key.len());
-        self.put_payload(&place, put, stored_key, value).map(drop)
+        self.put_payload(&place, put, stored_key, value)?;
+        self.effect(db, KeyEffect::Set { key, value, expire });
+        Ok(())
     }
 
     /// Stores `stored`, followed by a value, as the payload of a record.
@@ -182,6 +202,7 @@ impl<'k> KeyTransaction<'k> {
                 self.put_segments(&place, put, segments)?;
             }
         }
+        self.effect(db, KeyEffect::Patch { key, offset, bytes });
         Ok(len)
     }
 
@@ -189,7 +210,11 @@ impl<'k> KeyTransaction<'k> {
     pub fn delete(&mut self, db: u8, key: &[u8]) -> Result<bool> {
         let place = self.place(db, key)?;
         self.must_write()?;
-        self.remove(&place, Removal::Deleted)
+        let existed = self.remove(&place, Removal::Deleted)?;
+        if existed {
+            self.effect(db, KeyEffect::Delete { key });
+        }
+        Ok(existed)
     }
 
     /// Sets or removes a key's expiry time. Returns false if there is no such key.
@@ -199,6 +224,7 @@ impl<'k> KeyTransaction<'k> {
         let Some(entry) = self.entry(&place)? else { return Ok(false) };
         let expire = at_ms.map_or(Expire::None, Expire::At);
         self.put_again(&place, &entry, expire)?;
+        self.effect(db, KeyEffect::ExpireAt { key, at_ms });
         Ok(true)
     }
 
@@ -220,6 +246,12 @@ impl<'k> KeyTransaction<'k> {
         } else {
             let renamed = self.move_record(&source, &target, &entry, expire);
             renamed.inspect_err(|error| self.mark_broken(error))?;
+        }
+        if self.has_field_times(&entry)? {
+            self.effect_of_members(to.0, to.1)?;
+            self.effect(from.0, KeyEffect::Delete { key: from.1 });
+        } else {
+            self.effect(from.0, KeyEffect::Rename { key: from.1, to });
         }
         Ok(true)
     }
@@ -253,8 +285,18 @@ impl<'k> KeyTransaction<'k> {
         if from != to {
             let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
             self.copy_value(&entry, to, expire)?;
+            if self.has_field_times(&entry)? {
+                self.effect_of_members(to.0, to.1)?;
+            } else {
+                self.effect(from.0, KeyEffect::Copy { key: from.1, to });
+            }
         }
         Ok(true)
+    }
+
+    /// Returns whether a value may have due fields, which a follower may still have.
+    fn has_field_times(&self, entry: &Entry) -> Result<bool> {
+        Ok(entry.kind == Kind::Hash && field_times::least(&Meta::parse(&entry.record)?)?.is_some())
     }
 
     /// Makes OBJECT ENCODING of a string answer "raw", as Redis does before it changes a string in place, also if the string then stays the same. Watchers are
@@ -384,7 +426,7 @@ impl<'k> KeyTransaction<'k> {
     fn place_of_record(&self, db: u8, key: TreeKey) -> Result<KeyPlace> {
         let space = self.keyspace.databases.space(db);
         let mut place = self.place_of(db, space, key)?;
-        if place.key.is_long() && self.keyspace.events.any() {
+        if place.key.is_long() && self.keyspace.needs_names() {
             let mut record = Vec::new();
             self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
             let name = self.user_key(place.key.suffix(), &Meta::parse(&record)?)?;
@@ -405,7 +447,11 @@ impl<'k> KeyTransaction<'k> {
         }
         if !expired && let Some(old) = &facts.due_hash {
             // Purge has not begun with the elements, because the transaction is open or holds the stripe.
-            return Ok(!field_times::are_all_due(&self.keyspace.store, &Meta::parse(old)?, self.now)?);
+            let are_all_due = field_times::are_all_due(&self.keyspace.store, &Meta::parse(old)?, self.now)?;
+            if are_all_due {
+                self.effect_of_removal(place);
+            }
+            return Ok(!are_all_due);
         }
         Ok(facts.existed && !expired)
     }

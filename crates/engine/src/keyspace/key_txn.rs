@@ -14,6 +14,7 @@ use pager::Lsn;
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
+use crate::keyspace::effects::EffectLog;
 use crate::keyspace::field_times;
 use crate::keyspace::kept_record::{KeptRecord, PipelineRun};
 use crate::keyspace::key::{DATABASES, ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database, check_slot};
@@ -99,7 +100,7 @@ pub(crate) struct KeyPlace {
     pub space: u32,
     pub key: TreeKey,
     pub stripe_lsn: Lsn,
-    /// The user key, if the tree key does not contain it and somebody listens to events.
+    /// The user key, if the tree key does not contain it and somebody listens to events or effects.
     pub long_name: Option<Box<[u8]>>,
 }
 
@@ -161,6 +162,8 @@ pub struct KeyTransaction<'k> {
     pub(crate) misses: u64,
     /// Events to announce at the commit.
     pub(crate) events: Vec<KeyEvent>,
+    /// Its changes of keys, if they are recorded.
+    pub(crate) effects: EffectLog,
     /// Changed keys that clients wait for, in the order of the changes.
     pub(crate) ready: Vec<Name>,
     /// It runs under the stripes of another transaction, which takes them back.
@@ -238,6 +241,7 @@ impl<'k> KeyTransaction<'k> {
             hits: 0,
             misses: 0,
             events: Vec::new(),
+            effects: EffectLog::default(),
             ready: Vec::new(),
             is_nested: false,
             is_staged: false,
@@ -257,6 +261,15 @@ impl<'k> KeyTransaction<'k> {
         let mut nested = Self::new(keyspace, TxnStripes::default(), Mode::Writing, several, now);
         (nested.stripes, nested.is_nested) = (held, true);
         nested
+    }
+
+    /// For long computations: lets the other clients of the thread be served by others, and ends the computation with
+    /// `Error::TooManyComputations` if no other thread is left, unless a change has been made that cannot be rolled back.
+    pub fn check_for_interrupts(&self) -> Result<()> {
+        match stdx::wait::check_for_interrupts() || self.changed {
+            true => Ok(()),
+            false => Err(Error::TooManyComputations),
+        }
     }
 
     /// Returns the wall clock at the beginning of the transaction, in milliseconds since 1970. It does not move during the transaction (EN-3).
@@ -291,7 +304,7 @@ impl<'k> KeyTransaction<'k> {
             self.grow(growth, db, key, &tree_key)?;
         }
         let mut place = self.place_of(db, space, tree_key)?;
-        if place.key.is_long() && self.keyspace.events.any() {
+        if place.key.is_long() && self.keyspace.needs_names() {
             place.long_name = Some(key.into());
         }
         Ok(place)
@@ -427,6 +440,10 @@ impl<'k> KeyTransaction<'k> {
             self.durability_lsn.max(durability_lsn_of(found, meta.as_ref(), place.stripe_lsn, mapped));
         let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
         if field_times::are_all_due(&self.keyspace.store, &meta, self.now)? {
+            if self.mode == Mode::Writing {
+                // The change that may follow begins with an absent key.
+                self.effect_of_removal(place);
+            }
             return Ok(None);
         }
         let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
@@ -558,8 +575,9 @@ impl<'k> KeyTransaction<'k> {
         self.events.iter().filter(|event| event.class == event_class::CHANGED && *event.key == *key).count() as u32
     }
 
-    /// Announces the events. The transaction is decided and holds its stripes (EN-65).
+    /// Announces the events and the effects. The transaction is decided and holds its stripes (EN-65).
     pub(crate) fn announce(&mut self) {
+        self.append_effects();
         if !self.events.is_empty() {
             self.keyspace.events.announce(&std::mem::take(&mut self.events), self.durability_lsn());
         }
@@ -653,6 +671,7 @@ impl<'k> KeyTransaction<'k> {
     /// Does the same for a transaction that somebody else owns.
     pub(crate) fn roll_back(&mut self) {
         self.ready.clear();
+        self.effects = EffectLog::default();
         if let Some(txn) = self.record_txn.take() {
             txn.abort();
         }
@@ -674,6 +693,11 @@ impl<'k> KeyTransaction<'k> {
         }
         for entry in std::mem::take(&mut self.stale_if_aborted) {
             let _ = self.keyspace.remove_expiry_if_stale(&entry);
+        }
+        if self.changed {
+            // The one change outside a record transaction stays.
+            self.lose_effects();
+            self.append_effects();
         }
         // Whatever was logged meanwhile lies below the head.
         self.end(Some(self.keyspace.store.pager.wal_head()));

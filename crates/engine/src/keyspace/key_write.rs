@@ -142,6 +142,9 @@ impl<'k> KeyTransaction<'k> {
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
         if was_expired && facts.existed {
             self.notify_at(place, event_class::EXPIRED, "expired");
+            if place.space != ELEMENTS {
+                self.effect_of_removal(place);
+            }
         }
         if matches!(target, RecordChange::Put(_)) && (was_expired || !facts.existed) {
             self.notify_at(place, event_class::NEW, "new");

@@ -150,6 +150,7 @@ impl ListWalk {
         });
         if self.at == self.batch.len() {
             self.at = 0;
+            txn.check_for_interrupts()?;
             if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, &mut self.batch)? {
                 return Ok(false);
             }

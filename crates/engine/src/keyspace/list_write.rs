@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key::{ELEMENTS, TreeKey, chunk, parse_chunk};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::levels::Levels;
@@ -444,6 +445,7 @@ impl<'k> KeyTransaction<'k> {
     pub fn push_items(&mut self, db: u8, key: &[u8], end: End, items: &[&[u8]]) -> Result<u64> {
         let edit = self.list_edit(db, key)?;
         let pushed = self.edit(edit, |txn, edit| items.iter().try_for_each(|item| edit.push(txn, end, item)))?;
+        self.effect(db, KeyEffect::Push { key, end, items });
         Ok(pushed.1)
     }
 
@@ -453,7 +455,9 @@ impl<'k> KeyTransaction<'k> {
         if edit.list.count == 0 || count == 0 {
             return Ok(edit.list.count);
         }
-        Ok(self.edit(edit, |txn, edit| edit.trim(txn, end, count))?.1)
+        let trimmed = self.edit(edit, |txn, edit| edit.trim(txn, end, count))?;
+        self.effect(db, KeyEffect::Pop { key, end, count });
+        Ok(trimmed.1)
     }
 
     /// Keeps the items whose indexes are in a range, which is not empty. Returns the new length.
@@ -464,6 +468,7 @@ impl<'k> KeyTransaction<'k> {
             edit.trim(txn, End::Tail, behind)?;
             edit.trim(txn, End::Head, kept.start)
         })?;
+        self.effect(db, KeyEffect::KeepItems { key, kept });
         Ok(trimmed.1)
     }
 
@@ -514,6 +519,7 @@ impl<'k> KeyTransaction<'k> {
         let edit = self.list_edit(db, key)?;
         let Some(place) = self.find_index(&edit, index)? else { return Ok(false) };
         self.edit(edit, |txn, edit| txn.put_item(edit, place, 1, item))?;
+        self.effect(db, KeyEffect::SetItem { key, index, item });
         Ok(true)
     }
 
@@ -533,6 +539,7 @@ impl<'k> KeyTransaction<'k> {
             edit.list.count += 1;
             txn.put_item(edit, place, 0, item)
         })?;
+        self.effect(db, KeyEffect::InsertItem { key, pivot, is_before, item });
         Ok(Some(inserted.1))
     }
 
@@ -598,6 +605,7 @@ impl<'k> KeyTransaction<'k> {
             return Ok((0, before));
         }
         let (_, count) = self.edit(edit, |_, _| Ok(()))?;
+        self.effect(db, KeyEffect::RemoveItems { key, from, count: removed, item: wanted });
         Ok((removed, count))
     }
 

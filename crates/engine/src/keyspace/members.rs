@@ -92,6 +92,7 @@ impl MemberWalk {
                 loop {
                     if *at == batch.len() {
                         *at = 0;
+                        txn.check_for_interrupts()?;
                         if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, batch)? {
                             return Ok(None);
                         }

@@ -8,6 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::keyspace::build::{Build, BuildState};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key::{ELEMENTS, SHORT_MEMBER_MAX};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::packed::{PackLimits, PackedItems, packed_part};
@@ -30,7 +31,11 @@ impl<'k> KeyTransaction<'k> {
         items: &[(&[u8], &[u8])],
         limits: PackLimits,
     ) -> Result<u64> {
-        self.put_members_as(db, (key, kind), items, limits, false)
+        let added = self.put_members_as(db, (key, kind), items, limits, false)?;
+        if added > 0 || kind == Kind::Hash && !items.is_empty() {
+            self.effect(db, KeyEffect::PutMembers { key, kind, items });
+        }
+        Ok(added)
     }
 
     /// Gives a field of a hash another value. It keeps its expiry time. An absent field is added without one. Returns true if it is new.
@@ -41,7 +46,16 @@ impl<'k> KeyTransaction<'k> {
         (field, value): (&[u8], &[u8]),
         limits: PackLimits,
     ) -> Result<bool> {
-        Ok(self.put_members_as(db, (key, Kind::Hash), &[(field, value)], limits, true)? > 0)
+        let is_new = self.put_members_as(db, (key, Kind::Hash), &[(field, value)], limits, true)? > 0;
+        if self.records_effects() {
+            self.effect(db, KeyEffect::PutMembers { key, kind: Kind::Hash, items: &[(field, value)] });
+            let entry = self.peek(db, key)?;
+            let found = entry.map(|entry| self.member(&entry, field)).transpose()?.flatten();
+            if let Some(time) = found.and_then(|found| found.expire_at_ms) {
+                self.effect(db, KeyEffect::FieldsExpireAt { key, fields: &[field], at_ms: Some(time) });
+            }
+        }
+        Ok(is_new)
     }
 
     fn put_members_as(
@@ -108,6 +122,7 @@ impl<'k> KeyTransaction<'k> {
             self.delete(db, key)?;
         } else {
             self.put_build(&place, build, expire)?;
+            self.effect_of_members(db, key)?;
         }
         Ok(count)
     }
@@ -225,6 +240,14 @@ impl<'k> KeyTransaction<'k> {
 
     /// Removes members from the collection at a key, which must be absent or of this kind. The last one takes the key with it. Returns how many there were.
     pub fn remove_members(&mut self, db: u8, key: &[u8], kind: Kind, members: &[&[u8]]) -> Result<u64> {
+        let removed = self.remove_members_of(db, key, kind, members)?;
+        if removed > 0 {
+            self.effect(db, KeyEffect::RemoveMembers { key, kind, members });
+        }
+        Ok(removed)
+    }
+
+    fn remove_members_of(&mut self, db: u8, key: &[u8], kind: Kind, members: &[&[u8]]) -> Result<u64> {
         let place = self.place(db, key)?;
         self.must_write()?;
         let Some(entry) = self.entry(&place)? else { return Ok(0) };

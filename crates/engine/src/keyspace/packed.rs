@@ -334,6 +334,18 @@ impl PackedItems {
         self.put_until(field, &value, time).map(drop)
     }
 
+    /// Returns the names of the fields whose expiry time is before now.
+    pub fn due(&self, now: u64) -> Result<Vec<Vec<u8>>> {
+        let (mut rest, mut due) = (if self.layout.is_timed { self.bytes.as_slice() } else { &[] }, Vec::new());
+        while !rest.is_empty() {
+            let item = self.layout.take(&mut rest)?;
+            if item.time.is_some_and(|time| now > time) {
+                due.push(item.member.to_vec());
+            }
+        }
+        Ok(due)
+    }
+
     /// Removes the fields whose expiry time is before now. Returns how many there were.
     pub fn remove_due(&mut self, now: u64) -> Result<usize> {
         if !self.layout.is_timed {

@@ -59,6 +59,7 @@ impl Keyspace {
                 Ok(false) => return Ok(Some(txn.end_pipeline())),
                 // The command has made its change outside a record transaction.
                 Err(error) if txn.changed => {
+                    txn.lose_effects();
                     let number = txn.pipeline.as_ref().map_or(0, |run| run.running.command);
                     let end = txn.end_pipeline();
                     let error = (end.settled > number).then_some(error);
@@ -73,7 +74,13 @@ impl Keyspace {
 impl KeyTransaction<'_> {
     /// Begins the next command of a pipeline: its number, whether it may change more than one key, and a hint for its first key.
     pub fn begin_command(&mut self, command: usize, several: bool, ahead: Ahead) {
-        let running = PipelineMark { command, events: self.events.len(), hits: self.hits, misses: self.misses };
+        let running = PipelineMark {
+            command,
+            events: self.events.len(),
+            effects: self.effects.mark(),
+            hits: self.hits,
+            misses: self.misses,
+        };
         if let Some(run) = &mut self.pipeline {
             (run.running, run.ahead) = (running, ahead);
         }
@@ -112,6 +119,7 @@ impl KeyTransaction<'_> {
             txn.abort();
         }
         self.events.truncate(mark.events);
+        self.effects.truncate(mark.effects);
         (self.hits, self.misses) = (mark.hits, mark.misses);
         self.count_lookups();
         self.announce();

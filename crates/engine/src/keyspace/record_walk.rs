@@ -23,6 +23,7 @@ impl RecordWalk {
         let Some(scan) = &mut self.scan else { return Ok(None) };
         if self.at == self.batch.len() {
             self.at = 0;
+            txn.check_for_interrupts()?;
             if !scan.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, &mut self.batch)? {
                 return Ok(None);
             }

@@ -23,6 +23,8 @@ use crate::keyspace::stripes::{LockStripes, TxnStripes};
 
 /// Maximum number of records that one leaf contributes to a batch.
 const STRETCH_MAX: usize = 1024;
+/// Levels of the tree that reading ahead may have to read before the leaves.
+const SCAN_AHEAD_TRIES: usize = 4;
 /// How often one stretch is read before all stripes are taken for it.
 const TRIES: usize = 16;
 
@@ -46,6 +48,33 @@ impl KeyTransaction<'_> {
     pub fn scan(&mut self, db: u8, cursor: u64, count: usize, mut f: impl FnMut(&[u8], Kind)) -> Result<u64> {
         let db = self.slot(db)?;
         let space = self.keyspace.databases.space(db);
+        let from = self.scan_start(space, cursor);
+        let stretch = self.walk(db, &from, &key::bound(space + 1), count.max(1))?;
+        for found in &stretch.found {
+            f(&found.key, found.kind);
+        }
+        Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(cursor, &last[SPACE_BYTES..])))
+    }
+
+    /// Reads the leaves that `scan` reads first and that are not in memory together, so that it waits once. For a reader of all keys: others would read too much.
+    pub fn scan_ahead(&mut self, db: u8, cursor: u64) -> Result<()> {
+        let db = self.slot(db)?;
+        let space = self.keyspace.databases.space(db);
+        let from = self.scan_start(space, cursor);
+        let records = &self.keyspace.store.records;
+        for _ in 0..SCAN_AHEAD_TRIES {
+            // First an inner node, if one is missing.
+            let missing = records.missing_pages(&from, Some(&key::bound(space + 1)), false);
+            if missing.is_empty() {
+                break;
+            }
+            self.keyspace.store.pager.prefetch_many(&missing);
+        }
+        Ok(())
+    }
+
+    /// Returns the position of a cursor in the tree.
+    fn scan_start(&self, space: u32, cursor: u64) -> Vec<u8> {
         let mut from = key::bound(space).to_vec();
         match self.keyspace.cursors.get(cursor) {
             Some(suffix) => {
@@ -55,11 +84,7 @@ impl KeyTransaction<'_> {
             None if cursor != 0 => self.keyspace.store.metrics.scan_restarts.add(1),
             None => {}
         }
-        let stretch = self.walk(db, &from, &key::bound(space + 1), count.max(1))?;
-        for found in &stretch.found {
-            f(&found.key, found.kind);
-        }
-        Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(cursor, &last[SPACE_BYTES..])))
+        from
     }
 
     /// Calls `f` with all keys that begin with `prefix`.

@@ -75,6 +75,7 @@ impl SortedWalk {
             SortedSource::Elements { version, state, batch, at } => {
                 if *at == batch.len() {
                     *at = 0;
+                    txn.check_for_interrupts()?;
                     if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, batch)? {
                         return Ok(None);
                     }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key;
 use crate::keyspace::key::{ELEMENTS, SCORE, SHORT_MEMBER_MAX, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
@@ -49,6 +50,30 @@ pub(crate) struct ScoreIndex<'k> {
 impl<'k> KeyTransaction<'k> {
     /// Sets the scores of members of the sorted set at a key, which must be absent or of this kind, as `choose` decides for each.
     pub fn put_scores(
+        &mut self,
+        db: u8,
+        key: &[u8],
+        members: &[&[u8]],
+        choose: ChooseScore<'_>,
+        limits: PackLimits,
+    ) -> Result<ScoresPut> {
+        if !self.records_effects() {
+            return self.put_scores_as(db, key, members, choose, limits);
+        }
+        let mut items = Vec::new();
+        let noting: ChooseScore<'_> = &mut |number, old| {
+            let score = choose(number, old).filter(|score| old != Some(*score))?;
+            items.push((score, members[number]));
+            Some(score)
+        };
+        let done = self.put_scores_as(db, key, members, noting, limits)?;
+        if !items.is_empty() {
+            self.effect(db, KeyEffect::PutScores { key, items: &items });
+        }
+        Ok(done)
+    }
+
+    fn put_scores_as(
         &mut self,
         db: u8,
         key: &[u8],
@@ -209,10 +234,12 @@ impl<'k> KeyTransaction<'k> {
         let removed = ranks.end.saturating_sub(ranks.start);
         if removed == count {
             self.remove_record_at(&place)?;
+            self.effect(db, KeyEffect::Delete { key });
         } else if SortedElements::of(&meta)?.is_some()
             && (removed > REMOVED_MAX || removed > REBUILT_MIN && count - removed < removed / 2)
         {
-            self.rebuild_without(&place, (db, key), &entry, ranks)?;
+            self.rebuild_without(&place, (db, key), &entry, ranks.clone())?;
+            self.effect(db, KeyEffect::RemoveRanks { key, ranks });
         } else {
             let mut left = removed;
             while left > 0 {

@@ -14,6 +14,7 @@ use crate::keyspace::background_signal::{BATCHING_DELAY, BackgroundSignal, Progr
 use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
+use crate::keyspace::effects::KeyEffects;
 use crate::keyspace::encoding_limits::{EncodingLimits, LimitNumbers};
 use crate::keyspace::key::DATABASES;
 use crate::keyspace::key_events::KeyEvents;
@@ -43,6 +44,7 @@ pub struct Keyspace {
     pub(crate) watched: WatchRegistry,
     pub(crate) waiters: Waiters,
     pub(crate) events: KeyEvents,
+    pub(crate) effects: KeyEffects,
     pub(crate) cursors: Cursors,
     pub(crate) member_hash: MemberHash,
     pub(crate) level_sizes: LevelSizes,
@@ -91,6 +93,7 @@ impl Keyspace {
             encoding_limits: Arc::new(EncodingLimits::new(LimitNumbers::default())),
             random: seed,
             events: KeyEvents::default(),
+            effects: KeyEffects::default(),
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
             background: BackgroundSignal::default(),
             prng: Mutex::new(Prng::new(seed)),
@@ -141,6 +144,17 @@ impl Keyspace {
     /// Returns the events of keys, to listen to.
     pub fn events(&self) -> &KeyEvents {
         &self.events
+    }
+
+    /// Returns whether somebody wants the names of changed keys.
+    #[inline]
+    pub(crate) fn needs_names(&self) -> bool {
+        self.events.any() || self.effects.is_on()
+    }
+
+    /// Returns the effects of key transactions, to be recorded.
+    pub fn effects(&self) -> &KeyEffects {
+        &self.effects
     }
 
     /// Returns how often a thread slept until a stripe was released.

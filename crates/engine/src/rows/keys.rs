@@ -139,6 +139,27 @@ impl Transaction {
         self.change_key(db, key, KeyChange::Deleted)
     }
 
+    /// Locks a key of any type exclusively, also an absent one, until the end of the transaction. Returns whether it exists.
+    pub fn lock_any_key(&mut self, db: u8, key: &[u8]) -> Result<bool> {
+        let how = (Strength::Exclusive, self.patience());
+        let exists = self.lock_key_and(db, key, how, &mut |key_txn, own| match own {
+            Some(own) => Ok(own.is_present(key_txn.now_ms())),
+            None => Ok(key_txn.peek(db, key)?.is_some()),
+        })?;
+        Ok(exists.unwrap_or(false))
+    }
+
+    /// Deletes a key of any type. Returns false if there is none.
+    pub fn delete_any_key(&mut self, db: u8, key: &[u8]) -> Result<bool> {
+        self.rows.keyspace()?.writer.check(EVERYBODY)?;
+        self.wait_mode.begin_change();
+        let existed = self.lock_any_key(db, key)?;
+        if existed {
+            self.writer()?.keys.change((db, key.into()), KeyChange::Deleted);
+        }
+        Ok(existed)
+    }
+
     /// Changes a key. Returns true if it existed.
     fn change_key(&mut self, db: u8, key: &[u8], to: KeyChange) -> Result<bool> {
         self.rows.keyspace()?.writer.check(EVERYBODY)?;

@@ -382,6 +382,33 @@ fn a_string_and_a_transaction_of_rows_replace_a_collection_or_refuse_it() {
     world.check();
 }
 
+#[test]
+fn a_key_of_any_type_is_locked_and_deleted_by_a_transaction_of_rows() {
+    let world = World::new(4);
+    let keyspace = world.engine.keyspace();
+    keyspace.limit_key_wait(std::time::Duration::ZERO);
+    world.one(0, b"h", |txn| put(txn, b"h", Kind::Hash, &[(b"f", b"v")]));
+    world.set(0, b"s", b"string");
+    for is_kept in [true, false] {
+        let mut txn = world.engine.rows().begin(Isolation::ReadCommitted);
+        let locked = [&b"h"[..], b"s", b"none"].map(|key| txn.lock_any_key(0, key).unwrap());
+        assert_eq!(locked, [true, true, false]);
+        for key in [&b"h"[..], b"none"] {
+            let changed = keyspace.set(0, key, b"by another", Expire::None);
+            assert!(matches!(changed, Err(Error::LockTimeout)), "{changed:?}");
+        }
+        assert!(txn.delete_any_key(0, b"h").unwrap() && !txn.delete_any_key(0, b"h").unwrap());
+        assert!(txn.delete_any_key(0, b"s").unwrap() && !txn.delete_any_key(0, b"none").unwrap());
+        match is_kept {
+            true => txn.rollback(),
+            false => drop(txn.commit().unwrap()),
+        }
+        let there = [&b"h"[..], b"s"].map(|key| world.one(0, key, |txn| txn.exists(0, key)));
+        assert_eq!(there, [is_kept; 2]);
+    }
+    world.check();
+}
+
 /// Sorted members, of which every third has the score of its neighbours.
 fn scored(count: u32) -> Vec<(Vec<u8>, f64)> {
     (0..count).map(|n| (format!("member {n:07}").into_bytes(), f64::from(n / 3))).collect()

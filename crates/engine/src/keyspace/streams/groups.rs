@@ -13,6 +13,7 @@ use std::ops::Bound;
 use btree::ScanState;
 
 use crate::error::{Error, Result};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key::{self, CONSUMER, CONSUMER_NAME, GROUP, OWNED, PENDING, SHORT_MEMBER_MAX, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Meta;
@@ -169,11 +170,27 @@ impl<'k> KeyTransaction<'k> {
         stream.state.groups += 1;
         let group =
             Group { name: name.to_vec(), id, last_id, entries_read, pending: 0, consumers: 0, next_consumer: 0 };
-        self.put_group(stream, &group)
+        self.store_group(stream, &group)?;
+        if self.records_effects() {
+            let key = stream.place.name();
+            let effect = KeyEffect::CreateGroup { key: &key, group: name, last: last_id, entries_read };
+            self.effect(stream.place.db, effect);
+        }
+        Ok(())
     }
 
     /// Stores a group that has changed.
     pub fn put_group(&mut self, stream: &mut Stream<'k>, group: &Group) -> Result<()> {
+        self.store_group(stream, group)?;
+        if self.records_effects() {
+            let (key, last, entries_read) = (stream.place.name(), group.last_id, group.entries_read);
+            let effect = KeyEffect::SetGroup { key: &key, group: &group.name, last, entries_read };
+            self.effect(stream.place.db, effect);
+        }
+        Ok(())
+    }
+
+    fn store_group(&mut self, stream: &mut Stream<'k>, group: &Group) -> Result<()> {
         let version = self.version_of(stream)?;
         let stored: &[u8] = if group.name.len() > SHORT_MEMBER_MAX { &group.name } else { &[] };
         self.put_sub(&stream.place, Self::group_key(version, &group.name), stored, &group.encode())
@@ -189,6 +206,10 @@ impl<'k> KeyTransaction<'k> {
             let from = key::sub_element(version, kind, &group.id.to_be_bytes());
             let to = key::after_prefix(from.as_slice()).expect("a kind is below 255");
             self.remove_subs(&stream.place, from.as_slice(), &to)?;
+        }
+        if self.records_effects() {
+            let key = stream.place.name();
+            self.effect(stream.place.db, KeyEffect::DestroyGroup { key: &key, group: &group.name });
         }
         Ok(())
     }
@@ -221,6 +242,11 @@ impl<'k> KeyTransaction<'k> {
         group.consumers += 1;
         let key = Self::consumer_name_key(version, group.id, name);
         self.put_sub(&stream.place, key, &[], &id.to_le_bytes())?;
+        if self.records_effects() {
+            let key = stream.place.name();
+            let effect = KeyEffect::CreateConsumer { key: &key, group: &group.name, consumer: name };
+            self.effect(stream.place.db, effect);
+        }
         Ok(Consumer { name: name.to_vec(), id, seen_ms: self.now_ms(), active_ms: 0, pending: 0 })
     }
 
@@ -245,6 +271,11 @@ impl<'k> KeyTransaction<'k> {
         self.remove_sub(&stream.place, Self::consumer_key(version, group.id, consumer.id))?;
         group.pending = group.pending.saturating_sub(gone.len() as u64);
         group.consumers = group.consumers.saturating_sub(1);
+        if self.records_effects() {
+            let key = stream.place.name();
+            let effect = KeyEffect::DeleteConsumer { key: &key, group: &group.name, consumer: &consumer.name };
+            self.effect(stream.place.db, effect);
+        }
         Ok(())
     }
 
@@ -320,7 +351,40 @@ impl<'k> KeyTransaction<'k> {
         }
         let (were, are) = (before.iter().flatten().count(), changes.iter().filter(|(_, item)| item.is_some()).count());
         group.pending = (group.pending + are as u64).saturating_sub(were as u64);
+        if self.records_effects() {
+            self.effects_of_pending(stream, group, changes, held.as_deref())?;
+        }
         Ok(were as u64)
+    }
+
+    /// Records changes of pending entries: neighbours that are alike together.
+    fn effects_of_pending(
+        &mut self,
+        stream: &Stream<'_>,
+        group: &Group,
+        changes: &[(StreamId, Option<Pending>)],
+        held: Option<&Consumer>,
+    ) -> Result<()> {
+        let key = stream.place.name();
+        let like = |change: &Option<Pending>| change.map(|item| Pending { id: StreamId::MIN, ..item });
+        for alike in changes.chunk_by(|one, next| like(&one.1) == like(&next.1)) {
+            let ids: Vec<StreamId> = alike.iter().map(|(id, _)| *id).collect();
+            let Some(item) = alike[0].1 else {
+                self.effect(stream.place.db, KeyEffect::Acknowledge { key: &key, group: &group.name, ids: &ids });
+                continue;
+            };
+            let stored = match held.filter(|held| held.id == item.consumer) {
+                Some(_) => None,
+                None => self.consumer_by_id(stream, group, item.consumer)?,
+            };
+            let Some(consumer) = stored.as_ref().or(held).map(|consumer| &consumer.name[..]) else {
+                return Err(Error::corrupt("EN-78: a pending entry of no consumer"));
+            };
+            let (delivered_ms, deliveries, group) = (item.delivered_ms, item.deliveries, &group.name[..]);
+            let effect = KeyEffect::SetPending { key: &key, group, consumer, ids: &ids, delivered_ms, deliveries };
+            self.effect(stream.place.db, effect);
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use std::ops::{Bound, Range, RangeInclusive};
 use btree::{Batch, ScanState};
 
 use crate::error::{Error, Result};
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key::{self, ELEMENTS, STREAM_CHUNK, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta};
@@ -39,6 +40,10 @@ pub struct Stream<'k> {
     pub(crate) is_changed: bool,
     /// It is new, has got entries or lost a group: those who wait for the key are served.
     pub(crate) is_ready: bool,
+    /// The key had no stream before.
+    is_new: bool,
+    /// Its ids were set, not by an entry.
+    has_set_ids: bool,
 }
 
 impl Stream<'_> {
@@ -63,6 +68,7 @@ impl Stream<'_> {
             (self.state.epoch, self.state.start) = (self.state.epoch.wrapping_add(1), StreamId::MIN);
         }
         self.state.last_id = id;
+        self.has_set_ids = true;
     }
 
     /// Returns the tree key of a chunk.
@@ -77,6 +83,7 @@ impl Stream<'_> {
 
     pub fn set_max_deleted_id(&mut self, id: StreamId) {
         self.state.max_deleted = id;
+        self.has_set_ids = true;
     }
 
     /// Returns the number of entries that were ever added.
@@ -86,6 +93,7 @@ impl Stream<'_> {
 
     pub fn set_entries_added(&mut self, added: u64) {
         self.state.added = added;
+        self.has_set_ids = true;
     }
 
     /// Returns the number of nodes in which Redis would keep the entries.
@@ -118,7 +126,18 @@ impl<'k> KeyTransaction<'k> {
         let place = self.place(db, key)?;
         let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
         let (state, len, version) = parse(entry)?;
-        Ok(Stream { place, state, len, version, fresh: None, stored_key, is_changed: false, is_ready: false })
+        Ok(Stream {
+            place,
+            state,
+            len,
+            version,
+            fresh: None,
+            stored_key,
+            is_changed: false,
+            is_ready: false,
+            is_new: false,
+            has_set_ids: false,
+        })
     }
 
     /// Reads the stream of an entry, to read it only. The place need not be that of the entry.
@@ -134,12 +153,17 @@ impl<'k> KeyTransaction<'k> {
             stored_key: Vec::new(),
             is_changed: false,
             is_ready: false,
+            is_new: false,
+            has_set_ids: false,
         })
     }
 
     /// Returns an empty stream for a key, which is not stored yet.
-    pub fn new_stream(&self, db: u8, key: &[u8]) -> Result<Stream<'k>> {
+    pub fn new_stream(&mut self, db: u8, key: &[u8]) -> Result<Stream<'k>> {
         let place = self.place(db, key)?;
+        if self.records_effects() {
+            self.effect_of_expired(&place)?;
+        }
         let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
         Ok(Stream {
             place,
@@ -150,14 +174,36 @@ impl<'k> KeyTransaction<'k> {
             stored_key,
             is_changed: true,
             is_ready: true,
+            is_new: true,
+            has_set_ids: false,
         })
     }
 
     /// Stores the stream's state.
     pub fn store_stream(&mut self, mut stream: Stream<'k>) -> Result<()> {
         self.must_write()?;
-        let stored = self.try_store_stream(&mut stream);
-        stored.inspect_err(|error| self.mark_broken(error))
+        let stored = if stream.is_new {
+            self.without_effects(|txn| txn.try_store_stream(&mut stream))
+        } else {
+            self.try_store_stream(&mut stream)
+        };
+        stored.inspect_err(|error| self.mark_broken(error))?;
+        if self.records_effects() && (stream.is_new || stream.has_set_ids) {
+            self.effect_of_ids(&stream);
+        }
+        Ok(())
+    }
+
+    /// Records that a stream is there, if no entry and no group says so, and its ids.
+    fn effect_of_ids(&mut self, stream: &Stream<'_>) {
+        let (db, key) = (stream.place.db, stream.place.name());
+        if stream.is_new && stream.is_empty() && stream.group_count() == 0 {
+            self.effect(db, KeyEffect::EmptyStream { key: &key });
+        }
+        let (last, added, max_deleted) = (stream.last_id(), stream.entries_added(), stream.max_deleted_id());
+        if stream.has_set_ids || stream.is_empty() {
+            self.effect(db, KeyEffect::SetStreamIds { key: &key, last, added, max_deleted });
+        }
     }
 
     fn try_store_stream(&mut self, stream: &mut Stream<'k>) -> Result<()> {

@@ -4,6 +4,7 @@
 //! node, unless the tail goes on with it (EN-77).
 
 use crate::error::Result;
+use crate::keyspace::effects::KeyEffect;
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::streams::chunk::{CHUNK_MAX, ChunkEntries, ChunkHead, ChunkWriter};
 use crate::keyspace::streams::node::{Node, NodeLimits, StreamField};
@@ -102,6 +103,10 @@ impl<'k> KeyTransaction<'k> {
         (stream.state.last_id, stream.state.added) = (id, stream.state.added.wrapping_add(1));
         stream.len += 1;
         (stream.is_changed, stream.is_ready) = (true, true);
+        if self.records_effects() {
+            let key = stream.place.name();
+            self.effect(stream.place.db, KeyEffect::AppendEntry { key: &key, id, fields });
+        }
         Ok(())
     }
 
@@ -171,6 +176,10 @@ impl<'k> KeyTransaction<'k> {
                 stream.len = stream.len.saturating_sub(gone);
                 self.shrink_part(stream, chunk, writer)?;
             }
+        }
+        if deleted > 0 && self.records_effects() {
+            let key = stream.place.name();
+            self.effect(stream.place.db, KeyEffect::DeleteEntries { key: &key, ids });
         }
         Ok((deleted, greatest))
     }
@@ -266,6 +275,10 @@ impl<'k> KeyTransaction<'k> {
         };
         if cut.entries + cut.partial > 0 {
             self.apply_cut(stream, &cut, trim)?;
+            if self.records_effects() {
+                let key = stream.place.name();
+                self.effect(stream.place.db, KeyEffect::TrimStream { key: &key, len: stream.len });
+            }
         }
         Ok(cut.entries + cut.partial)
     }
