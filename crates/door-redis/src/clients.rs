@@ -47,6 +47,8 @@ pub struct Client {
     pub tracking: Mutex<TrackingState>,
     /// Whether that is on.
     pub tracks: AtomicBool,
+    /// The peer follows this server.
+    pub is_replica: AtomicBool,
     /// Another client that tracks has its messages sent to this one.
     pub is_redirected_to: AtomicBool,
     /// The version of the protocol, for messages.
@@ -84,6 +86,7 @@ impl Client {
             monitors: AtomicBool::new(false),
             tracking: Mutex::default(),
             tracks: AtomicBool::new(false),
+            is_replica: AtomicBool::new(false),
             is_redirected_to: AtomicBool::new(false),
             resp3: AtomicBool::new(false),
             over_soft_limit_ms: AtomicU64::new(0),
@@ -223,6 +226,7 @@ impl Client {
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let letters = [
             (self.monitors.load(Ordering::Relaxed), 'O'),
+            (self.is_replica.load(Ordering::Relaxed), 'S'),
             (self.is_subscriber(), 'P'),
             (state.multi >= 0, 'x'),
             (state.parked, 'b'),

@@ -46,6 +46,9 @@ pub mod flag {
     pub const BLOCKING: u32 = 1 << 15;
     pub const NO_ASYNC_LOADING: u32 = 1 << 16;
     pub const NO_MULTI: u32 = 1 << 17;
+    pub const ASKING: u32 = 1 << 18;
+    /// May change what followers have although it is no write, so a pause of writes holds it up. COMMAND does not show it, as in Redis.
+    pub const MAY_REPLICATE: u32 = 1 << 19;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -61,6 +64,7 @@ pub mod flag {
         (STALE, "stale"),
         (SKIP_MONITOR, "skip_monitor"),
         (SKIP_SLOWLOG, "skip_slowlog"),
+        (ASKING, "asking"),
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
         (NO_MANDATORY_KEYS, "no_mandatory_keys"),
@@ -206,9 +210,20 @@ impl Command {
         }
     }
 
+    /// Returns whether the command waits for another server, which must not happen under the locks of EXEC or of a script.
+    pub fn asks_another_server(&self) -> bool {
+        self.name == "migrate"
+    }
+
+    /// Returns whether followers may hear of what the command does.
+    pub fn may_be_told(&self) -> bool {
+        let is_other = || matches!(self.name, "exec" | "eval" | "evalsha" | "fcall" | "publish" | "spublish");
+        self.is(flag::WRITE) || is_other() || self.name.starts_with("function|")
+    }
+
     /// Returns whether Redis refuses the command to its replicas, among which it counts monitors.
     pub fn touches_keys_or_channels(&self) -> bool {
-        self.is(flag::WRITE | flag::READONLY) || matches!(self.name, "publish" | "spublish")
+        self.is(flag::WRITE | flag::READONLY | flag::MAY_REPLICATE)
     }
 
     /// Returns first key, last key and step, as COMMAND shows them in addition to the specs. Keys that are counted or behind a word have no place in them.
@@ -240,9 +255,9 @@ impl Command {
     }
 }
 
-/// Returns whether a command stores something besides keys. EXEC must not run it: EXEC holds the locks of its keys and must not wait for space in the WAL while
-/// it does.
-pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
+/// Returns whether a command stores something besides keys, or waits for another server. EXEC must not run it: EXEC holds the locks of its keys and must not wait
+/// while it does.
+pub fn is_barred_from_exec(command: &Command, args: &[&[u8]]) -> bool {
     let is = |at: usize, word: &str| args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
     match command.name {
         "acl|setuser" | "acl|deluser" => true,
@@ -250,7 +265,7 @@ pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
         "config|set" => (2..args.len()).any(|at| is(at, "requirepass")),
         // It takes all keys, and EXEC has some.
         "replicaof" | "slaveof" => true,
-        _ => false,
+        _ => command.asks_another_server(),
     }
 }
 
@@ -260,6 +275,9 @@ pub fn shown<'a>(args: &[&'a [u8]], at: usize, arg: &&'a [u8]) -> &'a [u8] {
     let secret = at > 0
         && (is(0, "auth")
             || is(0, "hello") && (1..at).any(|option| is(option, "auth") && at - option <= 2)
+            || is(0, "migrate")
+                && at > 6
+                && (is(at - 1, "auth") || is(at - 1, "auth2") || at > 7 && is(at - 2, "auth2"))
             || is(0, "acl") && is(1, "setuser") && at > 2
             || is(0, "config") && is(1, "set") && at > 2 && (is(at - 1, "requirepass") || is(at - 1, "masterauth")));
     if secret { b"(redacted)" } else { arg }

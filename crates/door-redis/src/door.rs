@@ -2,17 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use engine::{Ahead, Engine};
+use engine::{Ahead, EffectBatch, Engine};
 use os::Clock;
 use reactor::{Connection, Door, Fetch, Flow, Io, Pool, Received};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
+use crate::commands::function::dump_set;
 use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
 use crate::messages::tracking::TrackingTable;
+use crate::migrations::Migrations;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
@@ -26,6 +28,8 @@ use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::source::encoding::encode;
+use crate::source::history::History;
 use crate::stats::Stats;
 use crate::users::Users;
 use crate::users::log::AccessLog;
@@ -92,7 +96,9 @@ impl RedisDoor {
                 libraries: Libraries::default(),
                 runs: Runs::default(),
                 saves: Saves::default(),
+                migrations: Migrations::default(),
                 replica: Replica::default(),
+                history: History::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -107,6 +113,7 @@ impl RedisDoor {
         };
         door.shared.pack_limits.set(door.shared.parameters.encoding_limits());
         door.shared.listen_to_keys();
+        door.listen_to_effects();
         door.open_libraries();
         start_links(&door.shared);
         door
@@ -116,6 +123,24 @@ impl RedisDoor {
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.shared.pool.set(Arc::downgrade(pool));
         self.shared.serve_deferred_waits();
+    }
+
+    /// Takes what changes keys and functions into the history that other servers follow.
+    fn listen_to_effects(&self) {
+        // The keyspace and the libraries belong to the shared state, so strong references would be circles.
+        let (of_keys, of_libraries) = (Arc::downgrade(&self.shared), Arc::downgrade(&self.shared));
+        let take = move |batch: EffectBatch, lsn| {
+            if let Some(shared) = of_keys.upgrade() {
+                shared.history.append(&batch, lsn, || shared.new_history_id());
+            }
+        };
+        self.shared.keyspace.effects().listen(encode, Box::new(take));
+        self.shared.libraries.listen(Box::new(move |set, lsn| {
+            if let Some(shared) = of_libraries.upgrade().filter(|shared| shared.keyspace.effects().is_on()) {
+                // All of them, because a repetition must change nothing (DR-23).
+                shared.history.append_command(&[b"FUNCTION", b"RESTORE", &dump_set(set), b"FLUSH"], lsn);
+            }
+        }));
     }
 
     /// Loads the libraries of functions that are stored. One that cannot be loaded stays stored, and is missing until the next start.
@@ -134,8 +159,9 @@ impl RedisDoor {
         self.shared.runs.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Gives up the RDB file that is being written, because the server stops.
+    /// Gives up the RDB file that is being written and the keys that are being moved, because the server stops.
     pub fn end_saves(&self) {
+        self.shared.end_migrations();
         self.shared.saves.stop();
     }
 
@@ -156,6 +182,16 @@ impl RedisDoor {
     /// Sets whether replies wait for the disk from now on.
     pub fn set_strict(&self, strict: bool) {
         self.shared.strict.store(strict, Ordering::Relaxed);
+    }
+
+    /// Takes over the text of `notify-keyspace-events`, which has been checked.
+    pub fn set_event_flags(&self, text: &str) {
+        self.shared.set_event_flags(text);
+    }
+
+    /// Takes over the text of `client-output-buffer-limit`, which has been checked.
+    pub fn set_output_limits(&self, text: &str) {
+        self.shared.output_limits.set(text);
     }
 
     pub fn set_protected_mode(&self, on: bool) {
@@ -212,6 +248,7 @@ impl Door for RedisDoor {
 
     fn close(&self, mut session: Session) {
         session.leave();
+        session.end_feed();
         self.shared.hub.leave(&session.client);
         self.shared.monitors.leave(&session.client);
         self.shared.stop_tracking(&session.client);

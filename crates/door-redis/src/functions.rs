@@ -11,9 +11,9 @@ use crate::call::{Blocking, Call, NamedKeys, Result};
 use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, follow, function, generic,
-    geo, hash, hyperloglog, info, introspect, latency, list, list_wait, memory, object, pubsub, replication, save,
-    scan, scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream, string,
-    tracking, transaction,
+    geo, hash, hyperloglog, info, introspect, latency, list, list_wait, memory, migrate, object, pubsub, replication,
+    save, scan, scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream,
+    string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -207,6 +207,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("pfselftest", Session(hyperloglog::pfselftest)),
     ("dump", Read(dump::dump)),
     ("restore", Write(dump::restore)),
+    ("restore-asking", Write(dump::restore)),
+    ("migrate", Session(migrate::migrate)),
     ("copy", Write(generic::copy)),
     ("xack", Write(stream::pending::xack)),
     ("xadd", Write(stream::add::xadd)),
@@ -398,6 +400,7 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("debug", Session(debug::debug)),
     ("flushall", Write(server::flushall)),
     ("flushdb", Write(server::flushdb)),
+    ("bgrewriteaof", Session(save::bgrewriteaof)),
     ("bgsave", Session(save::bgsave)),
     ("lastsave", Session(save::lastsave)),
     ("save", Session(save::save)),

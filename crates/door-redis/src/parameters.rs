@@ -1,5 +1,6 @@
 //! The parameters of Redis' CONFIG for which the server has no setting.
 //!
+//! A host that has a setting of a parameter's name keeps it in its place, `notify-keyspace-events` and `client-output-buffer-limit` among them, whose notation the door knows.
 //! Clients and test suites read and set them. Parameters that tune the internals of Redis are checked and remembered until the server stops. Nothing here
 //! depends on them, except a few for ACL LOG and LATENCY. Parameters that would promise something Beluga does not do cannot be changed, and the error gives the
 //! reason.
@@ -13,9 +14,9 @@ use crate::host::Refused;
 use crate::number;
 
 mod encoding_limits;
-pub(crate) mod event_flags;
+pub mod event_flags;
 mod list;
-pub(crate) mod output_limits;
+pub mod output_limits;
 mod parameter;
 
 use parameter::{Class, Kind, Parameter};
@@ -85,6 +86,14 @@ impl Parameters {
             }
         }
         Ok(Checked(checked))
+    }
+
+    /// Returns the text of a setting of the server whose notation is the door's, after a change of the text `before`; None if it has another one.
+    pub fn read_of_host(name: &str, text: &str, before: &str) -> Option<Result<String, Refused>> {
+        let parameter = list::LIST.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name))?;
+        let is_ours = matches!(parameter.kind, Kind::EventFlags | Kind::OutputLimits);
+        let read = || parameter.kind.read(text, before).map_err(|expected| Refused::Bad(name.to_owned(), expected));
+        is_ours.then(read)
     }
 
     pub fn apply(&self, Checked(changes): Checked) {

@@ -4,9 +4,11 @@
 //! its reply and wakes it.
 
 use std::fs::File;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use engine::Lsn;
 use reactor::Handle;
 use stdx::sync::Mutex;
 use stdx::sync::atomic::AtomicBool;
@@ -34,22 +36,35 @@ pub(crate) enum SaveKind {
 pub(crate) struct FileContents {
     pub keys: bool,
     pub functions: bool,
+    /// Hashes have the expiry times of their fields, which only Redis 7.4 and later read.
+    pub field_times: bool,
 }
 
 impl FileContents {
-    pub const ALL: FileContents = FileContents { keys: true, functions: true };
+    pub const ALL: FileContents = FileContents { keys: true, functions: true, field_times: true };
 }
 
 /// The options that REPLCONF has set.
 pub(crate) struct SyncOptions {
-    pub is_allowed: bool,
+    /// It gets a file and does not follow.
+    pub is_only_file: bool,
     pub takes_mark: bool,
+    pub takes_field_times: bool,
     pub contents: FileContents,
+    pub port: u16,
+    pub ip: Option<IpAddr>,
 }
 
 impl Default for SyncOptions {
     fn default() -> Self {
-        SyncOptions { is_allowed: false, takes_mark: false, contents: FileContents::ALL }
+        SyncOptions {
+            is_only_file: false,
+            takes_mark: false,
+            takes_field_times: false,
+            contents: FileContents::ALL,
+            port: 0,
+            ip: None,
+        }
     }
 }
 
@@ -57,6 +72,8 @@ impl Default for SyncOptions {
 pub(crate) enum SaveReply {
     Saved,
     Started,
+    /// MIGRATE: the reply, and the LSN at which it holds.
+    Done(&'static str, Lsn),
     /// The file to be sent, behind this.
     Written(String, Box<Spool>),
     Failed(String),
@@ -67,11 +84,17 @@ pub(crate) enum SaveReply {
 pub(crate) struct SaveSlot {
     reply: Arc<Mutex<Option<SaveReply>>>,
     handle: Option<Handle>,
+    /// Called at the instant that the file shows, while all stripes are held.
+    at_instant: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl SaveSlot {
     pub fn new(handle: Option<Handle>) -> SaveSlot {
-        SaveSlot { reply: Arc::default(), handle }
+        SaveSlot { reply: Arc::default(), handle, at_instant: None }
+    }
+
+    pub fn at_instant(self, at_instant: Arc<dyn Fn() + Send + Sync>) -> SaveSlot {
+        SaveSlot { at_instant: Some(at_instant), ..self }
     }
 
     /// Leaves the reply, unless there is one.

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use engine::{Account, Ahead, Attempt, Expire, Found, WatchSet};
 use reactor::{Connection, Flow, Io};
 use stdx::memory;
-use stdx::sync::atomic::{AtomicBool, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::{Client, UNBLOCK_ERROR, UNBLOCK_ROLE};
 use crate::command::{self, Command, flag};
 use crate::errors;
+use crate::messages::limits::Verdict;
 use crate::messages::monitors::Observed;
 use crate::messages::subscriptions::Publication;
 use crate::messages::tracking::Origin;
@@ -26,11 +27,15 @@ use crate::reply::{self, Reply};
 use crate::saves::{Saving, SyncOptions};
 use crate::shared::Shared;
 use crate::spool::Spool;
+use crate::stats::{SlowArgs, Stats};
 use crate::table::{self, COMMANDS};
 use crate::users::User;
+use feed_state::Feed;
 
 mod block_state;
 mod blocked;
+mod feed_state;
+mod feeding;
 pub(crate) mod login;
 mod pipeline;
 mod run;
@@ -95,6 +100,12 @@ pub struct Session {
     pub(crate) sync: SyncOptions,
     /// The wait for an RDB file.
     saving: Option<Saving>,
+    /// The peer follows this server.
+    feed: Option<Feed>,
+    /// WAIT: the offset that followers are to acknowledge, and how many of them.
+    pub(crate) acknowledgements: Option<(u64, usize)>,
+    /// The end of the history behind the last command of the session that may have changed something.
+    pub(crate) written_to: AtomicU64,
     /// A pending login. While the session sleeps, it waits for this.
     attempt: Option<Attempt>,
     /// A CLIENT KILL that waits until its victims are gone.
@@ -125,6 +136,8 @@ pub struct Session {
     spool: Option<Spool>,
 }
 
+/// Unsent bytes of a client that has not logged in and is cut. Redis' limit is its buffer and 1,024 bytes.
+const STRANGER_OUTPUT_MAX: u64 = 17 << 10;
 /// Number of requests that are parsed before the first of them runs.
 const WINDOW: usize = 32;
 /// With fewer requests looking ahead does not pay.
@@ -169,6 +182,9 @@ impl Session {
             blocked: None,
             sync: SyncOptions::default(),
             saving: None,
+            feed: None,
+            acknowledgements: None,
+            written_to: AtomicU64::new(0),
             attempt: None,
             killing: None,
             after_sleep: None,
@@ -232,6 +248,9 @@ impl Session {
     /// Runs all complete requests of the input.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         self.durability_lsn = 0;
+        if self.feed.is_some() {
+            return self.serve_feed(io);
+        }
         if !self.wake_blocked(io) || !self.wake_saving(io) || !self.wake_up(io) {
             self.ahead.clear();
             return Flow::Continue;
@@ -256,10 +275,19 @@ impl Session {
             self.take_messages(io.out());
         }
         let mut flow = self.run_batch(io);
+        if self.feed.is_some() {
+            return self.serve_feed(io);
+        }
         self.client.finish_batch(io.out().len() as u64);
-        if self.shared.output_limits.refuse_replies(&self.client, io.out().len() as u64, now) {
-            self.shared.stats.output_limit_disconnections.add(1);
-            flow = Flow::CloseNow;
+        let unsent = io.out().len() as u64;
+        let is_stranger = self.identity.is_none() && unsent > STRANGER_OUTPUT_MAX;
+        match self.shared.output_limits.judge_replies(&self.client, unsent, now) {
+            Verdict::Within if !is_stranger => {}
+            Verdict::AboveSoft { again } if !is_stranger => self.shared.judge_later(&self.client, again),
+            _ => {
+                self.shared.stats.output_limit_disconnections.add(1);
+                flow = Flow::CloseNow;
+            }
         }
         self.highest_lsn = self.highest_lsn.max(self.durability_lsn);
         if self.shared.strict.load(Ordering::Relaxed) {
@@ -299,12 +327,12 @@ impl Session {
         }
         let paused = self.after_sleep.is_none() && self.attempt.is_none() && self.killing.is_none();
         let unblocked = if self.after_sleep.is_none() { 0 } else { self.client.unblock.swap(0, Ordering::AcqRel) };
-        let may_wait = self.killing.is_none() && unblocked == 0;
+        let may_wait = self.killing.is_none() && unblocked == 0 && !self.are_acknowledged();
         if may_wait && self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none()) {
             self.park(io);
             return false;
         }
-        self.sleep_until_ms = None;
+        (self.sleep_until_ms, self.acknowledgements) = (None, None);
         self.client.state.lock().parked = false;
         self.client.waits.store(false, Ordering::Release);
         if let Some(killing) = self.killing.take().filter(|_| self.replies == Replies::On) {
@@ -676,13 +704,19 @@ impl Session {
     pub(crate) fn finish_inner(&mut self, index: usize, db: u8, args: &[&[u8]], reply: &[u8]) {
         let took = self.lap();
         let counters = &self.shared.stats.commands[index];
-        counters.ran(took);
+        self.shared.stats.ran(index, took);
         if reply.first() == Some(&b'-') {
             counters.failed.add(1);
             self.shared.stats.count_error(reply);
         }
         if self.shared.monitors.see(&COMMANDS[index]) {
             self.show_request(db, "lua", args);
+        }
+        self.note_latency(index, took);
+        if self.shared.stats.is_slow(took) && !COMMANDS[index].is(flag::SKIP_SLOWLOG) {
+            // Redis knows no address of a script's client.
+            let (args, now) = (Stats::slow_args(args), self.now_ms() / 1000);
+            self.shared.stats.add_slow(now, took, args, "?:0".to_owned(), String::new());
         }
     }
 
@@ -698,30 +732,49 @@ impl Session {
     fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
         let took = self.lap();
         self.count_run(index, args, reply, took);
+        if let Some(blocked) = &mut self.blocked {
+            blocked.took_ns = took;
+            blocked.args = self.shared.stats.keeps_slow().then(|| Stats::slow_args(args));
+        }
     }
 
     /// Counts a command that took so many nanoseconds.
     fn count_run(&self, index: usize, args: &[&[u8]], reply: &[u8], took: u64) {
         let stats = &self.shared.stats;
         let counters = &stats.commands[index];
+        if self.shared.keyspace.effects().is_on() && COMMANDS[index].may_be_told() {
+            self.written_to.store(self.shared.history.end(), Ordering::Relaxed);
+        }
         if self.shared.monitors.see(&COMMANDS[index]) && !COMMANDS[index].is(flag::SKIP_MONITOR) {
             self.show_to_monitors(args);
         }
-        counters.ran(took);
         if reply.first() == Some(&b'-') {
             counters.failed.add(1);
             stats.count_error(reply);
         }
-        if stats.monitor.is_slow(took) {
-            let fast = COMMANDS[index].is(flag::FAST);
-            let event = if fast { "fast-command" } else { "command" };
-            stats.monitor.add(event, self.now_ms() / 1000, took / 1_000_000);
+        self.note_latency(index, took);
+        if self.blocked.is_some() {
+            // The rest follows when its wait ends.
+            stats.blocked(index, took);
+            return;
         }
+        stats.ran(index, took);
         if stats.is_slow(took) && !COMMANDS[index].is(flag::SKIP_SLOWLOG) {
-            let name = self.client.state.lock().name.clone();
-            let shown: Vec<&[u8]> = args.iter().enumerate().map(|(at, arg)| command::shown(args, at, arg)).collect();
-            stats.add_slow(self.now_ms() / 1000, took, &shown, self.client.address.clone(), name);
+            self.note_slow(took, Stats::slow_args(args));
         }
+    }
+
+    fn note_latency(&self, index: usize, took: u64) {
+        if self.shared.stats.monitor.is_slow(took) {
+            let event = if COMMANDS[index].is(flag::FAST) { "fast-command" } else { "command" };
+            self.shared.stats.monitor.add(event, self.now_ms() / 1000, took / 1_000_000);
+        }
+    }
+
+    #[cold]
+    fn note_slow(&self, took: u64, args: SlowArgs) {
+        let name = self.client.state.lock().name.clone();
+        self.shared.stats.add_slow(self.now_ms() / 1000, took, args, self.client.address.clone(), name);
     }
 
     pub(crate) fn show_to_monitors(&self, args: &[&[u8]]) {
@@ -815,10 +868,10 @@ impl Session {
         if self.client.monitors.load(Ordering::Relaxed) && command.touches_keys_or_channels() {
             return self.reject(Some(command), "ERR Replica can't interact with the keyspace", io);
         }
-        if self.multi.is_some() && (command.is(flag::NO_MULTI) || command::stores_beside_keys(command, args)) {
+        if self.multi.is_some() && (command.is(flag::NO_MULTI) || command::is_barred_from_exec(command, args)) {
             return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);
         }
-        if let Some(until) = self.paused(command) {
+        if let Some(until) = self.paused(command, args) {
             self.sleep(io, until);
             return Step::Hold;
         }
@@ -858,6 +911,9 @@ impl Session {
             self.park_blocked(io);
             return Step::Stop;
         }
+        if self.feed.is_some() {
+            return Step::Stop;
+        }
         if let Some(saving) = &self.saving {
             let is_sent = saving.head.is_some();
             self.park_saving(io);
@@ -872,14 +928,20 @@ impl Session {
 
     /// Returns whether the command is one that writes, or an EXEC of such.
     fn writes(&self, command: &Command) -> bool {
-        let queue = self.multi.iter().flat_map(|multi| &multi.queue);
-        command.is(flag::WRITE) || command.name == "exec" && queue.into_iter().any(|one| one.command.is(flag::WRITE))
+        let mut queue = self.multi.iter().flat_map(|multi| &multi.queue);
+        command.is(flag::WRITE) || command.name == "exec" && queue.any(|one| one.command.is(flag::WRITE))
     }
 
     /// Returns until when the command has to wait because of CLIENT PAUSE.
-    fn paused(&self, command: &Command) -> Option<u64> {
+    fn paused(&self, command: &Command, args: &[&[u8]]) -> Option<u64> {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
         let exempt = command.is(flag::NO_AUTH) || command.name.starts_with("client|");
-        (!exempt && (self.writes(command) || !pause.writes_only)).then_some(pause.until_ms)
+        let changes = |command: &Command, args: &[&[u8]]| {
+            command.is(flag::WRITE | flag::MAY_REPLICATE) && !self.shared.runs_only_reads(command, args)
+        };
+        let mut queue = self.multi.iter().filter(|_| command.name == "exec").flat_map(|multi| &multi.queue);
+        let mut queues_change =
+            || queue.any(|one| changes(one.command, &one.args.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+        (!exempt && (!pause.writes_only || changes(command, args) || queues_change())).then_some(pause.until_ms)
     }
 }

@@ -1,27 +1,32 @@
 //! The state that all connections of the door share.
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use engine::{Ahead, EncodingLimits, Engine, Keyspace};
 use os::Clock;
 use reactor::Pool;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::clients::Clients;
+use crate::clients::{Client, Clients};
+use crate::command::Command;
 use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::delivery::Delivery;
-use crate::messages::limits::OutputLimits;
+use crate::messages::limits::{OutputLimits, Verdict};
 use crate::messages::monitors::Monitors;
 use crate::messages::subscriptions::Topic;
 use crate::messages::tracking::TrackingTable;
+use crate::migrations::Migrations;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
 use crate::replica::state::Replica;
 use crate::saves::Saves;
+use crate::scripts::flags;
 use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
+use crate::source::history::History;
 use crate::stats::Stats;
 use crate::users::Users;
 use crate::users::log::AccessLog;
@@ -51,7 +56,10 @@ pub(crate) struct Shared {
     pub libraries: Libraries,
     pub runs: Runs,
     pub saves: Saves,
+    pub migrations: Migrations,
     pub replica: Replica,
+    /// The stream that other servers follow.
+    pub history: History,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -99,19 +107,64 @@ impl Shared {
         Delivery::new(&self.output_limits, lsn, self.clock.wall_ms())
     }
 
+    /// Returns whether a command runs a script or a function whose flags say that it does not write.
+    pub fn runs_only_reads(&self, command: &Command, args: &[&[u8]]) -> bool {
+        let flags = match command.name {
+            "eval" => flags::read(args[1]).ok().and_then(|(flags, _)| flags),
+            "evalsha" => {
+                let digest = String::from_utf8_lossy(args[1]).to_ascii_lowercase();
+                self.scripts.get(&digest).and_then(|script| script.flags)
+            }
+            "fcall" => self.libraries.get().function(&String::from_utf8_lossy(args[1])).map(|(_, _, flags)| flags),
+            _ => None,
+        };
+        flags.is_some_and(|flags| flags.no_writes)
+    }
+
     /// Notifies the receivers of messages, and ends and logs the clients that do not read theirs.
-    pub fn finish(&self, delivery: Delivery<'_>) {
-        for client in delivery.finish() {
-            self.stats.output_limit_disconnections.add(1);
-            self.host.warn("A client was disconnected because it left more messages unread than client-output-buffer-limit allows.", &client.address);
+    pub fn finish(self: &Arc<Shared>, delivery: Delivery<'_>) {
+        let slow = delivery.finish();
+        slow.cut.iter().for_each(|client| self.note_cut(client));
+        slow.watched.iter().for_each(|(client, again)| self.judge_later(client, *again));
+    }
+
+    fn note_cut(&self, client: &Client) {
+        self.stats.output_limit_disconnections.add(1);
+        self.host.warn(
+            "A client was disconnected because it left more messages unread than client-output-buffer-limit allows.",
+            &client.address,
+        );
+    }
+
+    /// Cuts a client after this time, if it stays above its soft limit without anything being written meanwhile.
+    pub fn judge_later(self: &Arc<Shared>, client: &Arc<Client>, again: Duration) {
+        let (shared, client) = (Arc::downgrade(self), client.clone());
+        let since_ms = client.over_soft_limit_ms.load(Ordering::Relaxed);
+        let judge = move || {
+            let (Some(shared), Some(connection)) = (shared.upgrade(), client.connection.upgrade()) else { return };
+            if client.over_soft_limit_ms.load(Ordering::Relaxed) != since_ms {
+                return;
+            }
+            let verdict = shared.output_limits.judge_again(&client, connection.pending().1, shared.clock.wall_ms());
+            if verdict == Verdict::Exceeded && !client.killed.swap(true, Ordering::AcqRel) {
+                connection.handle().kill();
+                shared.note_cut(&client);
+            }
+        };
+        if let Some(pool) = self.pool() {
+            pool.timer(again, Box::new(judge));
         }
     }
 
     /// Sends a message to the subscribers of a channel. Returns how many there are.
-    pub fn publish(&self, topic: Topic, channel: &[u8], payload: &[u8], lsn: u64) -> usize {
+    pub fn publish(self: &Arc<Shared>, topic: Topic, channel: &[u8], payload: &[u8], lsn: u64) -> usize {
         let mut delivery = self.delivery(lsn);
         let count = self.hub.publish(topic, channel, payload, &mut delivery);
         self.finish(delivery);
+        if self.keyspace.effects().is_on() {
+            let name: &[u8] = if topic == Topic::Shard { b"SPUBLISH" } else { b"PUBLISH" };
+            self.history.append_command(&[name, channel, payload], lsn);
+        }
         count
     }
 

@@ -42,10 +42,12 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Makes the table `redis` that the code of a library sees while it is loaded: it registers functions and logs.
+    /// Makes the table `redis` that the code of a library sees while it is loaded: it registers functions, logs, and knows the version.
     pub fn make_api(self: &Rc<Loading>, lua: &Lua, sandbox: &Sandbox, redis: &Table) -> mlua::Result<()> {
         let api = lua.create_table()?;
-        for name in ["log", "LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"] {
+        for name in
+            ["log", "LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM"]
+        {
             api.raw_set(name, redis.raw_get::<Value>(name)?)?;
         }
         let own = self.clone();

@@ -32,11 +32,13 @@ const BUILTINS: &[&str] = &[
     "tonumber",
     "tostring",
     "type",
-    "unpack",
 ];
 
 /// The message of every attempt to change what is protected.
 const READONLY: &str = "Attempt to modify a readonly table";
+
+/// The name of the source of the functions that are written in Lua.
+const PRELUDE: &str = "=redis";
 
 /// A table that scripts see, and the real one.
 struct Protected {
@@ -179,7 +181,7 @@ fn add_prelude(lua: &Lua, native: &Table, real: &Table) -> Result<Table> {
     let compile = lua.create_function(compile)?;
     let thrown = lua.create_function(|lua, value: Value| Ok(thrown(lua, value)))?;
     let inner = |library: &str, name: &str| native.raw_get::<Table>(library)?.raw_get::<Value>(name);
-    let prelude: Table = lua.load(include_str!("prelude.lua")).set_name("=redis").call((
+    let prelude: Table = lua.load(include_str!("prelude.lua")).set_name(PRELUDE).call((
         native.raw_get::<Value>("pcall")?,
         native.raw_get::<Value>("xpcall")?,
         inner("coroutine", "resume")?,
@@ -188,7 +190,7 @@ fn add_prelude(lua: &Lua, native: &Table, real: &Table) -> Result<Table> {
         compile.clone(),
         inner("table", "concat")?,
     ))?;
-    for name in ["pcall", "xpcall", "collectgarbage", "load"] {
+    for name in ["pcall", "xpcall", "collectgarbage", "load", "unpack"] {
         real.raw_set(name, prelude.raw_get::<Value>(name)?)?;
     }
     real.raw_set("loadstring", compile)?;
@@ -287,15 +289,15 @@ const LEVELS: usize = 4;
 /// Returns the handler of errors of a run. It makes every error a table with its source and line.
 pub fn error_handler(lua: &Lua) -> Result<Function> {
     lua.create_function(|lua, value: Value| {
-        // The innermost function of Lua has failed, or has called the one in Rust or C that has.
+        // The innermost function of the script has failed, or has called the one in Rust, C or the prelude that has.
         let at = |level: usize| {
             lua.inspect_stack(level, |frame| {
                 let source = frame.source();
                 let name = source.source.map(|name| name.into_owned()).unwrap_or_default();
-                (source.what == "C", name, frame.current_line().map_or(-1, |line| line as i64))
+                (source.what == "C" || name == PRELUDE, name, frame.current_line().map_or(-1, |line| line as i64))
             })
         };
-        let found = (1..=LEVELS).find_map(|level| at(level).filter(|(is_c, ..)| !is_c)).or_else(|| at(1));
+        let found = (1..=LEVELS).find_map(|level| at(level).filter(|(is_own, ..)| !is_own)).or_else(|| at(1));
         let table = match thrown(lua, value) {
             Value::Table(table) => table,
             other => {

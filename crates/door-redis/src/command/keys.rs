@@ -16,6 +16,8 @@ pub struct KeySpec {
     pub is_counted: bool,
     /// The key is behind this word, wherever that is from argument `first` on.
     pub keyword: Option<&'static str>,
+    /// MIGRATE: the key is argument 3, or the keys are behind KEYS.
+    pub is_migrated: bool,
     /// Clients are told that its place cannot be described.
     pub is_unknown: bool,
 }
@@ -26,7 +28,17 @@ pub const fn at(first: usize, flags: &'static str) -> KeySpec {
 }
 
 pub const fn range(first: usize, last: i32, step: usize, flags: &'static str) -> KeySpec {
-    KeySpec { first, last, step, flags, notes: None, is_counted: false, keyword: None, is_unknown: false }
+    KeySpec {
+        first,
+        last,
+        step,
+        flags,
+        notes: None,
+        is_counted: false,
+        keyword: None,
+        is_migrated: false,
+        is_unknown: false,
+    }
 }
 
 /// Keys behind argument `first`, which is their number.
@@ -42,6 +54,12 @@ pub const fn keyword(word: &'static str, first: usize, flags: &'static str) -> K
 /// Keys behind the word STREAMS.
 pub const fn streams(first: usize, flags: &'static str) -> KeySpec {
     KeySpec { keyword: Some("STREAMS"), last: -1, ..at(first, flags) }
+}
+
+/// One of the two places of keys in MIGRATE, of which a request uses one.
+pub const fn migrated(spec: KeySpec) -> KeySpec {
+    let last = if spec.keyword.is_some() { -1 } else { spec.last };
+    KeySpec { is_migrated: true, last, ..spec }
 }
 
 /// Keys that are not among the arguments of SORT.
@@ -67,7 +85,7 @@ impl KeySpec {
 
     /// Returns whether the keys follow STREAMS, and as many ids follow them.
     pub fn follows_streams(&self) -> bool {
-        self.keyword.is_some() && self.last < 0
+        self.keyword.is_some() && self.last < 0 && !self.is_migrated
     }
 
     /// Returns the argument indexes of the keys in a request. A number of keys that does not fit has none.
@@ -77,6 +95,10 @@ impl KeySpec {
         if self.follows_streams() {
             let first = first_stream(args).unwrap_or(count);
             return (first..first + (count - first) / 2).step_by(1).chain(behind);
+        }
+        if self.is_migrated {
+            let (first, last) = keys_of_migrate(args, self.keyword.is_some());
+            return (first..last).step_by(1).chain(behind);
         }
         if self.is_unknown {
             behind.extend(self.keyword.and_then(|_| sort_target(args)));
@@ -104,6 +126,7 @@ impl KeySpec {
             "set" => "OW update",
             "bitfield" if only_reads_bits(args) => "RO access",
             "bitfield" => "RW access update",
+            "migrate" => "RW access delete",
             _ => self.flags,
         }
     }
@@ -152,6 +175,20 @@ fn sort_target(args: &[&[u8]]) -> Option<usize> {
         at += 1;
     }
     target
+}
+
+/// Returns where the keys of a MIGRATE begin and end that are behind KEYS, or else the one in front.
+fn keys_of_migrate(args: &[&[u8]], are_behind: bool) -> (usize, usize) {
+    let is = |at: usize, word: &str| args[at].eq_ignore_ascii_case(word.as_bytes());
+    let mut at = 6;
+    while at < args.len() {
+        if is(at, "keys") {
+            // Redis refuses keys in both places.
+            return if are_behind && args[3].is_empty() { (at + 1, args.len()) } else { (0, 0) };
+        }
+        at += if is(at, "auth2") { 3 } else { 1 + usize::from(is(at, "auth")) };
+    }
+    if are_behind || args.len() <= 3 { (0, 0) } else { (3, 4) }
 }
 
 /// Returns whether a SORT concerns keys beside the one that it sorts.

@@ -68,6 +68,7 @@ fn passwords_are_not_shown() {
     assert_eq!(shown("hello 3 AUTH bob pw SETNAME x"), "hello 3 AUTH (redacted) (redacted) SETNAME x");
     assert_eq!(shown("ACL SETUSER bob on >pw"), "ACL SETUSER bob (redacted) (redacted)");
     assert_eq!(shown("config set hz 10 requirepass pw"), "config set hz 10 requirepass (redacted)");
+    assert_eq!(shown("migrate h 1 k 0 9 AUTH2 bob pw COPY"), "migrate h 1 k 0 9 AUTH2 (redacted) (redacted) COPY");
     assert_eq!(shown("set auth x"), "set auth x");
 }
 
@@ -85,6 +86,9 @@ fn keys_are_where_the_table_says() {
     assert_eq!(keys("move a 5").unwrap(), "3:a 5:a");
     assert_eq!(keys("copy a b DB 7 REPLACE").unwrap(), "3:a 7:b");
     assert_eq!(keys("object encoding a").unwrap(), "3:a");
+    assert_eq!(keys("migrate host 1 a 0 9 AUTH keys").unwrap(), "3:a");
+    assert_eq!(keys("migrate host 1  0 9 COPY AUTH2 keys keys KEYS a b").unwrap(), "3:a 3:b");
+    assert_eq!(keys("migrate host 1 a 0 9 KEYS b").unwrap(), "");
     assert_eq!(keys("dbsize").unwrap(), "");
     assert!(keys("keys *").is_none());
 }

@@ -16,11 +16,8 @@ const fn unserved(name: &'static str, categories: u32) -> Unserved {
 }
 
 pub const UNSERVED: &[Unserved] = &[
-    unserved("bgrewriteaof", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("failover", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("memory|malloc-stats", category::SLOW),
     unserved("memory|purge", category::SLOW),
-    unserved("migrate", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
-    unserved("restore-asking", category::KEYSPACE | category::WRITE | category::SLOW | category::DANGEROUS),
     unserved("shutdown", category::ADMIN | category::SLOW | category::DANGEROUS),
 ];

@@ -107,7 +107,8 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
         }
     };
     let guard = Guard::of(session);
-    let change = |old: Option<&Account>| guard.passed(old, changed(name, old, &call.args[3..])?);
+    let gives_channels = session.shared.parameters.text("acl-pubsub-default") == "allchannels";
+    let change = |old: Option<&Account>| guard.passed(old, changed(name, old, gives_channels, &call.args[3..])?);
     match session.shared.engine.accounts().change(name, change)? {
         Err(text) => call.reply.error(&text),
         Ok(lsn) => {
@@ -172,11 +173,19 @@ fn user_name(arg: &[u8]) -> std::result::Result<&str, &'static str> {
     name.ok_or("ERR Usernames can't contain spaces or null characters")
 }
 
-/// Returns the account as changed by the words of ACL SETUSER, or the error text.
-fn changed(name: &str, old: Option<&Account>, args: &[&[u8]]) -> std::result::Result<Account, String> {
+/// Returns the account as changed by the words of ACL SETUSER, or the error text. `gives_channels` is the parameter `acl-pubsub-default`.
+fn changed(
+    name: &str,
+    old: Option<&Account>,
+    gives_channels: bool,
+    args: &[&[u8]],
+) -> std::result::Result<Account, String> {
     let words = rules::join_selectors(args)
         .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", shown(start)))?;
-    let mut draft = old.map_or_else(|| Draft::of(&Account::new(name)), Draft::of);
+    let mut draft = match old {
+        Some(account) => Draft::of(account, gives_channels),
+        None => Draft::new(name, gives_channels),
+    };
     for word in &words {
         draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", shown(word)))?;
     }
@@ -235,18 +244,13 @@ pub fn cat(_: &mut Session, call: &mut Call<'_>) -> Result {
                 return Ok(());
             }
         },
-        _ => return too_many(call),
+        _ => {
+            call.subcommand_syntax();
+            return Ok(());
+        }
     };
     call.reply.array(names.len());
     names.iter().for_each(|name| call.reply.bulk(name.as_bytes()));
-    Ok(())
-}
-
-/// Replies that there are too many arguments, which the arity in the table does not exclude.
-fn too_many(call: &mut Call<'_>) -> Result {
-    let sub = shown(call.args[1]);
-    let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try ACL HELP.");
-    call.reply.error(&text);
     Ok(())
 }
 
@@ -259,7 +263,10 @@ pub fn genpass(_: &mut Session, call: &mut Call<'_>) -> Result {
             Some(bits) => bits,
             None => return Ok(()),
         },
-        _ => return too_many(call),
+        _ => {
+            call.subcommand_syntax();
+            return Ok(());
+        }
     };
     if !(1..=4096).contains(&bits) {
         call.reply.error(BAD_BITS);
@@ -321,7 +328,10 @@ pub fn log(session: &mut Session, call: &mut Call<'_>) -> Result {
                 return Ok(());
             }
         },
-        _ => return too_many(call),
+        _ => {
+            call.subcommand_syntax();
+            return Ok(());
+        }
     };
     let now = session.now_ms();
     let entries = session.shared.access_log.newest(count);

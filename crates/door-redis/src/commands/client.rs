@@ -165,8 +165,10 @@ impl KillFilter {
 enum ClientClass {
     Normal,
     Subscriber,
-    /// The server has no replicas.
-    Replication,
+    /// One that follows this server.
+    Replica,
+    /// The server that is followed, whose link is no client.
+    Master,
 }
 
 impl ClientClass {
@@ -174,15 +176,18 @@ impl ClientClass {
         match kind.to_ascii_lowercase().as_str() {
             "normal" => Ok(ClientClass::Normal),
             "pubsub" => Ok(ClientClass::Subscriber),
-            "master" | "replica" | "slave" => Ok(ClientClass::Replication),
+            "replica" | "slave" => Ok(ClientClass::Replica),
+            "master" => Ok(ClientClass::Master),
             _ => Err(format!("ERR Unknown client type '{kind}'")),
         }
     }
 
     fn has(self, client: &Client) -> bool {
+        let is_replica = client.is_replica.load(Ordering::Relaxed);
         match self {
-            ClientClass::Replication => false,
-            class => (class == ClientClass::Subscriber) == client.is_subscriber(),
+            ClientClass::Master => false,
+            ClientClass::Replica => is_replica,
+            class => !is_replica && (class == ClientClass::Subscriber) == client.is_subscriber(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! CONFIG: the server's settings under Redis' names, and parameters of Redis without a meaning here.
 
 use engine::DEFAULT_ACCOUNT;
+use stdx::sync::atomic::Ordering;
 
 use crate::call::{Call, Result};
 use crate::commands::acl::{Guard, PROTECTED};
@@ -8,6 +9,7 @@ use crate::commands::{help as lines, utf8};
 use crate::errors;
 use crate::glob;
 use crate::host::Refused;
+use crate::parameters::Parameters;
 use crate::session::Session;
 
 pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
@@ -87,13 +89,21 @@ fn change(session: &Session, changes: &[(&str, &str)]) -> std::result::Result<()
     let (to_host, others): (Vec<_>, Vec<_>) = changes.iter().copied().partition(|(name, _)| is_of_host(name));
     let checked = parameters.check(&others)?;
     if !to_host.is_empty() {
-        host.change(&to_host)?;
+        let mut texts = Vec::new();
+        for (name, text) in &to_host {
+            let before = of_host.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            let read = before.and_then(|(_, before)| Parameters::read_of_host(name, text, before));
+            texts.push(read.unwrap_or_else(|| Ok((*text).to_owned()))?);
+        }
+        let read: Vec<_> = to_host.iter().zip(&texts).map(|((name, _), text)| (*name, text.as_str())).collect();
+        host.change(&read)?;
     }
     parameters.apply(checked);
-    session.shared.set_event_flags(&parameters.text("notify-keyspace-events"));
+    session.shared.set_event_flags(&session.shared.setting("notify-keyspace-events"));
     session.shared.pack_limits.set(parameters.encoding_limits());
-    session.shared.tracking.set_keys_max(parameters.number("tracking-table-max-keys"));
-    session.shared.output_limits.set(&parameters.text("client-output-buffer-limit"));
+    session.limit_tracked_keys();
+    session.shared.output_limits.set(&session.shared.setting("client-output-buffer-limit"));
+    session.shared.stats.tracks_times.store(parameters.text("latency-tracking") == "yes", Ordering::Relaxed);
     session.shared.stats.monitor.set_threshold_ms(parameters.number("latency-monitor-threshold"));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The parts of DEBUG that tests of clients use.
 
 use crate::call::{Call, Result};
-use crate::commands::{help as lines, shown};
+use crate::commands::help as lines;
 use crate::errors;
 use crate::number;
 use crate::session::Session;
@@ -61,13 +61,7 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
                 "    Stop the session for <seconds>. Decimals allowed.",
             ],
         ),
-        _ => {
-            let text = format!(
-                "ERR unknown subcommand or wrong number of arguments for '{}'. Try DEBUG HELP.",
-                shown(call.args[1])
-            );
-            call.reply.error(&text);
-        }
+        _ => call.subcommand_syntax(),
     }
     Ok(())
 }

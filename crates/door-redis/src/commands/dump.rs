@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use engine::{
-    Build, EncodingLimits, End, Entry, Expire, FIELD_TIME_MAX, KeyTransaction, Kind, PackLimits, event_class,
+    Build, EncodingLimits, End, Entry, Expire, FIELD_TIME_MAX, KeyEffect, KeyTransaction, Kind, PackLimits, event_class,
 };
 use rdb::{Event, Intset, Listpack, Source, types};
 
@@ -18,19 +18,33 @@ use crate::number;
 pub(crate) mod payload;
 pub(crate) mod stream;
 
+pub(crate) const TOO_LONG: &str = "ERR the value is too long for DUMP: it would exceed 512 MB";
+
 pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
     let Some(entry) = txn.get(call.db, call.args[1])? else {
         call.reply.null();
         return Ok(());
     };
-    let mut out = Payload::default();
-    match write_value(txn, (call.db, call.args[1]), &entry, &mut out)? {
-        Dumped::Whole => call.bulk_item(&out.end()),
-        Dumped::TooLong => {
-            call.reply.error("ERR the value is too long for DUMP: it would exceed 512 MB");
+    match payload_of(txn, (call.db, call.args[1]), &entry)? {
+        Some(payload) => call.bulk_item(&payload),
+        None => {
+            call.reply.error(TOO_LONG);
             Ok(())
         }
     }
+}
+
+/// Returns a value as DUMP writes it; None if it is too long for that.
+pub(crate) fn payload_of(
+    txn: &mut KeyTransaction<'_>,
+    key: (u8, &[u8]),
+    entry: &Entry,
+) -> Result<Option<Vec<u8>>, engine::Error> {
+    let mut out = Payload::default();
+    Ok(match write_value(txn, key, entry, &mut out)? {
+        Dumped::Whole => Some(out.end()),
+        Dumped::TooLong => None,
+    })
 }
 
 /// Writes the type and the value of a key in the form that Redis would have it in: packed or not as OBJECT ENCODING says.
@@ -62,7 +76,8 @@ fn write_members(
     out: &mut Payload<'_>,
 ) -> Result<Dumped, engine::Error> {
     let is_hash = entry.kind == Kind::Hash;
-    if let Some(least) = txn.least_field_time(entry)? {
+    let least = txn.least_field_time(entry)?;
+    if let Some(least) = least.filter(|_| out.has_field_times) {
         return write_timed_fields(txn, entry, least, out);
     }
     let mut pack = Listpack::default();
@@ -72,7 +87,8 @@ fn write_members(
         (false, _) => out.begin(types::SET)?,
     }
     if !is_packed {
-        rdb::write_length(&mut out.bytes, entry.count()?);
+        let count = if least.is_some() { txn.live_count(entry)? } else { entry.count()? };
+        rdb::write_length(&mut out.bytes, count);
     }
     let (mut walk, mut value) = (txn.members(entry)?, Vec::new());
     while let Some(item) = walk.next(txn)? {
@@ -320,8 +336,9 @@ pub fn restore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Resul
         call.reply.error("ERR DUMP payload version or checksum are wrong");
         return Ok(());
     };
-    let result = read_value(txn, call, number, value)
-        .and_then(|restored| restore_as(txn, call, restored, (ttl as u64, options.is_absolute), exists));
+    let restored = read_value(txn, call, number, value);
+    let result =
+        restored.and_then(|restored| restore_as(txn, call, restored, (ttl as u64, options.is_absolute), exists));
     match result {
         Ok(()) => call.reply.ok(),
         Err(NotRestored::Engine(error)) => return Err(error),
@@ -345,6 +362,12 @@ fn restore_as<'k>(
         (ttl_ms, false) => Some(txn.now_ms().saturating_add(ttl_ms)),
     };
     if !expires_at_ms.is_some_and(|at_ms| txn.is_over(at_ms)) {
+        let payload = call.args[3];
+        // What Redis 7.0 restores is told as it is, what it does not by its elements.
+        if rdb::payload_version(payload).is_some_and(|version| version <= rdb::VERSION_WRITTEN) {
+            let effect = KeyEffect::Restore { key, at_ms: expires_at_ms, payload };
+            return txn.as_one_effect(call.db, &effect, |txn| store(txn, call, restored, expires_at_ms));
+        }
         return store(txn, call, restored, expires_at_ms);
     }
     if exists {
@@ -427,7 +450,6 @@ fn read_value<'k, 'p>(
     })?;
     stream.end()?;
     match build {
-        _ if !source.is_at_end() => NotRestored::format("bytes behind the value"),
         Some(build) => Ok(Restored::Built(build)),
         None if kind == rdb::Kind::String => Ok(Restored::String(string)),
         None => Ok(Restored::Checked(kind, number, value)),

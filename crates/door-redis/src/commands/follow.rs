@@ -6,9 +6,8 @@ use crate::number;
 use crate::replica::start::{Followed, follow, follow_nobody};
 use crate::replica::state::{Following, LinkFacts, Stage};
 use crate::session::Session;
-
-/// Redis' id of no history.
-const NO_ID: &str = "0000000000000000000000000000000000000000";
+use crate::source::followers::FollowStage;
+use crate::source::history::NO_ID;
 
 /// Serves REPLICAOF and SLAVEOF.
 pub fn replicaof(session: &mut Session, call: &mut Call<'_>) -> Result {
@@ -40,10 +39,18 @@ pub fn replicaof(session: &mut Session, call: &mut Call<'_>) -> Result {
 
 pub fn role(session: &mut Session, call: &mut Call<'_>) -> Result {
     let Some(following) = session.shared.replica.present() else {
+        let state = session.shared.history.lock();
+        let online = || state.followers.iter().filter(|follower| follower.stage() == FollowStage::Online);
         call.reply.array(3);
         call.reply.bulk(b"master");
-        call.reply.integer(0);
-        call.reply.array(0);
+        call.reply.integer(state.end as i64);
+        call.reply.array(online().count());
+        for follower in online() {
+            call.reply.array(3);
+            call.reply.bulk(follower.ip.to_string().as_bytes());
+            call.reply.bulk(follower.port.to_string().as_bytes());
+            call.reply.bulk(follower.acknowledged().to_string().as_bytes());
+        }
         return Ok(());
     };
     let facts = following.facts.lock().clone();
@@ -86,11 +93,6 @@ pub fn facts_of_replica(session: &Session, following: &Following) -> Vec<(&'stat
         ("slave_priority", session.shared.parameters.number("replica-priority").to_string()),
         ("slave_read_only", "1".to_owned()),
         ("replica_announced", "1".to_owned()),
-        ("connected_slaves", "0".to_owned()),
-        ("master_failover_state", "no-failover".to_owned()),
-        ("master_replid", facts.id.unwrap_or_else(|| NO_ID.to_owned())),
-        ("master_replid2", NO_ID.to_owned()),
-        ("master_repl_offset", facts.offset.to_string()),
     ]);
     fields
 }
@@ -108,4 +110,43 @@ fn facts_of_sync(
         ("master_sync_perc", format!("{percent:.2}")),
         ("master_sync_last_io_seconds_ago", seconds(facts.last_input_ms)),
     ]
+}
+
+/// Returns the fields of INFO about those who follow this server.
+pub fn facts_of_source(session: &Session) -> Vec<(String, String)> {
+    let now = session.now_ms();
+    let state = session.shared.history.lock();
+    let mut fields = vec![("connected_slaves".to_owned(), state.followers.len().to_string())];
+    for (number, follower) in state.followers.iter().enumerate() {
+        let stage = match follower.stage() {
+            FollowStage::WaitsForFile => "wait_bgsave",
+            FollowStage::GetsFile => "send_bulk",
+            FollowStage::Online => "online",
+        };
+        let lag =
+            if follower.stage() == FollowStage::Online { now.saturating_sub(follower.heard_ms()) / 1000 } else { 0 };
+        let (ip, port, offset) = (follower.ip, follower.port, follower.acknowledged());
+        fields.push((format!("slave{number}"), format!("ip={ip},port={port},state={stage},offset={offset},lag={lag}")));
+    }
+    // A server that follows shows the history that it follows, as in Redis; its own followers have another one.
+    let followed = session.shared.replica.present().map(|following| {
+        let facts = following.facts.lock();
+        (facts.id.clone().unwrap_or_else(|| NO_ID.to_owned()), facts.offset)
+    });
+    let own_id = if state.id.is_empty() { NO_ID } else { &state.id };
+    let (id, offset) = followed.unwrap_or_else(|| (own_id.to_owned(), state.end));
+    let (start, end, is_on) = (state.start(), state.end, state.is_on);
+    let facts = [
+        ("master_failover_state", "no-failover".to_owned()),
+        ("master_replid", id),
+        ("master_replid2", NO_ID.to_owned()),
+        ("master_repl_offset", offset.to_string()),
+        ("second_repl_offset", "-1".to_owned()),
+        ("repl_backlog_active", u8::from(is_on).to_string()),
+        ("repl_backlog_size", session.shared.parameters.number("repl-backlog-size").to_string()),
+        ("repl_backlog_first_byte_offset", if is_on { start + 1 } else { 0 }.to_string()),
+        ("repl_backlog_histlen", (end - start).to_string()),
+    ];
+    fields.extend(facts.map(|(field, value)| (field.to_owned(), value)));
+    fields
 }

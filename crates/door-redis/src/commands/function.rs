@@ -8,7 +8,7 @@ use crate::command::flag;
 use crate::commands::scripting::{keys_and_args, reply_kill};
 use crate::commands::{help as lines, utf8};
 use crate::glob;
-use crate::scripts::libraries::{Library, Policy};
+use crate::scripts::libraries::{Library, LibrarySet, Policy};
 use crate::scripts::run::{RunCommand, RunTerms, run};
 use crate::scripts::thread_state::{put_state, take_state};
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub fn fcall(
     let shared = session.shared.clone();
     let set = shared.libraries.get();
     let name = utf8(call.args[1]);
-    let Some((library, flags)) = set.function(&name) else {
+    let Some((library, registered, flags)) = set.function(&name) else {
         call.reply.error("ERR Function not found");
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub fn fcall(
     let terms = RunTerms { purpose: Purpose::Functions, name: &name, read_only: is_ro || flags.no_writes, run_command };
     let protocols = Protocols { client_resp3: call.reply.resp3 };
     let result = run(session, txn, call, &mut own, &terms, |own, host, out| {
-        own.state.run_function((&library.name, &name), words, protocols, host, out)
+        own.state.run_function((&library.name, registered), words, protocols, host, out)
     });
     put_state(own);
     result
@@ -79,7 +79,7 @@ pub fn load(session: &mut Session, call: &mut Call<'_>) -> Result {
         call.reply.error(&format!("ERR Unknown option given: {}", utf8(unknown)));
         return Ok(());
     }
-    let policy = if options.is_empty() { Policy::Append } else { Policy::Replace };
+    let policy = if options.is_empty() { Policy::New } else { Policy::Replace };
     if let Some(names) = add(session, call, &[code], policy) {
         call.reply.bulk(names[0].as_bytes());
     }
@@ -99,7 +99,11 @@ pub fn delete(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 pub fn flush(session: &mut Session, call: &mut Call<'_>) -> Result {
-    if call.args.len() > 3 || call.args.len() == 3 && !call.word(2, "sync") && !call.word(2, "async") {
+    if call.args.len() > 3 {
+        call.subcommand_syntax();
+        return Ok(());
+    }
+    if call.args.len() == 3 && !call.word(2, "sync") && !call.word(2, "async") {
         call.reply.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
         return Ok(());
     }
@@ -203,8 +207,13 @@ pub fn kill(session: &mut Session, call: &mut Call<'_>) -> Result {
 pub fn dump(session: &mut Session, call: &mut Call<'_>) -> Result {
     let set = session.shared.libraries.get();
     let _claim = stdx::memory::claim(2 * set.bytes() as usize).map_err(engine::Error::OutOfMemory)?;
-    call.reply.bulk(&dump_libraries(set.by_name.values().map(|library| library.code.as_slice())));
+    call.reply.bulk(&dump_set(&set));
     Ok(())
+}
+
+/// Returns the payload of all libraries.
+pub(crate) fn dump_set(set: &LibrarySet) -> Vec<u8> {
+    dump_libraries(set.by_name.values().map(|library| library.code.as_slice()))
 }
 
 /// The record of a library in a payload or an RDB file.
@@ -244,7 +253,7 @@ pub(crate) fn restore_libraries(payload: &[u8]) -> std::result::Result<Vec<Vec<u
 pub fn restore(session: &mut Session, call: &mut Call<'_>) -> Result {
     let policy = match call.args.get(3).map(|word| word.to_ascii_lowercase()).as_deref() {
         _ if call.args.len() > 4 => {
-            call.reply.error("ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP.");
+            call.subcommand_syntax();
             return Ok(());
         }
         None | Some(b"append") => Policy::Append,

@@ -19,6 +19,7 @@ pub fn del(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 pub fn exists(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut found = 0;
     for key in &call.args[1..] {
+        txn.check_for_interrupts()?;
         found += i64::from(txn.get(call.db, key)?.is_some());
     }
     call.reply.integer(found);

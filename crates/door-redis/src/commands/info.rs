@@ -6,9 +6,10 @@
 use std::fmt::Display;
 
 use redis_lua::Purpose;
+use stdx::sync::atomic::Ordering;
 
 use crate::call::{Call, Result};
-use crate::commands::follow::facts_of_replica;
+use crate::commands::follow::{facts_of_replica, facts_of_source};
 use crate::commands::server::REDIS_VERSION;
 use crate::commands::utf8;
 use crate::messages::subscriptions::Topic;
@@ -134,6 +135,10 @@ fn persistence(session: &Session, text: &mut Text) -> Written {
     text.add("async_loading", 0);
     let facts = session.shared.saves.facts(session.shared.started_ms, session.now_ms());
     facts.into_iter().for_each(|(name, value)| text.add(name, value));
+    text.add("aof_rewrite_in_progress", u8::from(pager.is_checkpoint_requested()));
+    text.add("aof_rewrite_scheduled", 0);
+    // A checkpoint is retried until it succeeds.
+    text.add("aof_last_bgrewrite_status", "ok");
     text.add("aof_last_write_status", if pager.is_full() { "err" } else { "ok" });
     text.add("log_head_lsn", pager.wal_head());
     text.add("log_durable_lsn", pager.durable().get());
@@ -176,6 +181,9 @@ fn stats(session: &Session, text: &mut Text) -> Written {
     text.add("tracking_total_items", tracked.items);
     text.add("tracking_total_prefixes", tracked.prefixes);
     text.add("client_output_buffer_limit_disconnections", shared.stats.output_limit_disconnections.get());
+    text.add("sync_full", shared.stats.full_syncs.get());
+    text.add("sync_partial_ok", shared.stats.partial_syncs.get());
+    text.add("sync_partial_err", shared.stats.refused_partial_syncs.get());
     text.add("scan_restarts", metrics.scan_restarts.get());
     text.add("transactions_committed", metrics.txn_commits.get());
     text.add("transactions_rolled_back", metrics.txn_aborts.get());
@@ -183,20 +191,12 @@ fn stats(session: &Session, text: &mut Text) -> Written {
 }
 
 fn replication(session: &Session, text: &mut Text) -> Written {
-    match session.shared.replica.present() {
-        Some(following) => {
-            facts_of_replica(session, &following).into_iter().for_each(|(field, value)| text.add(field, value));
-        }
-        None => {
-            text.add("role", "master");
-            text.add("connected_slaves", 0);
-            text.add("master_failover_state", "no-failover");
-            // There have never been replicas.
-            text.add("master_repl_offset", 0);
-        }
+    if let Some(following) = session.shared.replica.present() {
+        facts_of_replica(session, &following).into_iter().for_each(|(field, value)| text.add(field, value));
+    } else {
+        text.add("role", "master");
     }
-    text.add("second_repl_offset", -1);
-    text.add("repl_backlog_active", 0);
+    facts_of_source(session).into_iter().for_each(|(field, value)| text.add(&field, value));
     Ok(())
 }
 
@@ -235,6 +235,9 @@ fn error_stats(session: &Session, text: &mut Text) -> Written {
 }
 
 fn latency_stats(session: &Session, text: &mut Text) -> Written {
+    if !session.shared.stats.tracks_times.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let percentiles = session.shared.parameters.text("latency-tracking-info-percentiles");
     let percentiles: Vec<f64> = percentiles.split(' ').filter_map(|text| text.parse().ok()).collect();
     let timed = |stats: &CommandStats| Some(stats.times()?.snapshot()).filter(|times| times.count > 0);

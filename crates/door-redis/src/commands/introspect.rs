@@ -101,7 +101,8 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
         reply.map(1);
         reply.bulk(b"index");
     }
-    reply.integer(spec.first as i64);
+    // It is sought from the end, from the last argument but one.
+    reply.integer(if spec.is_migrated && spec.keyword.is_some() { -2 } else { spec.first as i64 });
     reply.bulk(b"find_keys");
     reply.map(2);
     reply.bulk(b"type");
@@ -226,7 +227,7 @@ fn document_arguments(reply: &mut Reply<'_>, arguments: &[Argument]) {
 pub fn list(_: &mut Session, call: &mut Call<'_>) -> Result {
     let filter = call.args.len() == 5 && call.word(2, "filterby");
     let names: Vec<&str> = if call.args.len() == 2 {
-        table::top().map(|row| row.name).collect()
+        COMMANDS.iter().map(|row| row.name).collect()
     } else if filter && call.word(3, "module") {
         Vec::new()
     } else if filter && call.word(3, "aclcat") {
@@ -284,7 +285,12 @@ fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static st
         spec.positions(args).map(move |at| (args[at], flags))
     });
     let keys: Vec<_> = keys.collect();
-    if keys.is_empty() {
+    // A number of keys that does not fit makes the request one without keys, also where another spec finds some.
+    let lacks_counted = row.keys.iter().any(|spec| spec.is_counted && spec.positions(args).next().is_none());
+    if row.is(flag::NO_MANDATORY_KEYS) && lacks_counted {
+        return Some(Vec::new());
+    }
+    if keys.is_empty() || lacks_counted {
         call.reply.error("ERR Invalid arguments specified for command");
         return None;
     }

@@ -23,6 +23,7 @@ pub mod list;
 pub mod list_wait;
 mod members;
 pub mod memory;
+pub mod migrate;
 pub mod object;
 pub mod pubsub;
 pub mod replication;
@@ -93,6 +94,14 @@ impl Call<'_> {
             self.reply.error(errors::NOT_INT);
         }
         int
+    }
+
+    /// Replies that a subcommand does not exist, or got arguments that it does not take.
+    pub(crate) fn subcommand_syntax(&mut self) {
+        let (container, sub) = (shown(self.args[0]).to_uppercase(), self.args[1]);
+        let sub = shown(&sub[..sub.len().min(128)]);
+        let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {container} HELP.");
+        self.reply.error(&text);
     }
 
     /// Compares an argument with the name of an option, ignoring case.

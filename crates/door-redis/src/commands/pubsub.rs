@@ -112,9 +112,7 @@ pub fn shardchannels(session: &mut Session, call: &mut Call<'_>) -> Result {
 
 fn list(session: &mut Session, call: &mut Call<'_>, topic: Topic) -> Result {
     if call.args.len() > 3 {
-        let word = String::from_utf8_lossy(call.args[1]).into_owned();
-        call.reply
-            .error(&format!("ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP."));
+        call.subcommand_syntax();
         return Ok(());
     }
     let names = session.shared.hub.active(topic, call.args.get(2).copied());

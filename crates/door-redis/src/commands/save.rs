@@ -1,4 +1,4 @@
-//! SAVE, BGSAVE and LASTSAVE: the keys as an RDB file in the data folder.
+//! SAVE, BGSAVE and LASTSAVE: the keys as an RDB file in the data folder. BGREWRITEAOF: a checkpoint.
 
 use crate::call::{Call, Result};
 use crate::errors;
@@ -44,6 +44,16 @@ pub fn bgsave(session: &mut Session, call: &mut Call<'_>) -> Result {
         },
         Err(NotBegun::Running(_)) => call.reply.error(OTHER_RUNNING),
         Err(NotBegun::Failed(text)) => call.reply.error(&text),
+    }
+    Ok(())
+}
+
+/// The WAL takes the place of the append-only file, and a checkpoint is what shortens it.
+pub fn bgrewriteaof(session: &mut Session, call: &mut Call<'_>) -> Result {
+    match session.shared.engine.pager().request_checkpoint() {
+        false => call.reply.error("ERR Background append only file rewriting already in progress"),
+        true if session.in_exec() => call.reply.simple("Background append only file rewriting scheduled"),
+        true => call.reply.simple("Background append only file rewriting started"),
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ pub fn lolwut(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// WAIT. There are no replicas, so a WAIT for some takes its whole timeout, during which the session sleeps without a thread.
+/// WAIT: until so many followers have acknowledged all that was told so far. The session sleeps without a thread.
 pub fn wait(session: &mut Session, call: &mut Call<'_>) -> Result {
     let Some(replicas) = call.integer(1) else { return Ok(()) };
     let timeout = match number::parse(call.args[2]) {
@@ -107,18 +107,37 @@ pub fn wait(session: &mut Session, call: &mut Call<'_>) -> Result {
         }
         Some(timeout) => timeout as u64,
     };
-    // Nothing blocks inside EXEC, as in Redis.
-    if replicas <= 0 || session.in_exec() {
-        call.reply.integer(0);
+    if session.shared.replica.is_following() {
+        call.reply.error("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.");
         return Ok(());
     }
+    let wanted = usize::try_from(replicas).unwrap_or(0);
+    session.acknowledgements = Some((session.written_to.load(Ordering::Relaxed), wanted));
+    // Nothing blocks inside EXEC, as in Redis.
+    if session.are_acknowledged() || session.in_exec() {
+        session.acknowledgements = None;
+        call.reply.integer(session.after_sleep.take().unwrap_or(0));
+        return Ok(());
+    }
+    session.shared.history.append_command(&[b"REPLCONF", b"GETACK", b"*"], 0);
     let until = if timeout == 0 { u64::MAX / 4 } else { session.now_ms().saturating_add(timeout) };
     session.sleep_until_ms = Some(until);
-    session.after_sleep = Some(0);
     Ok(())
 }
 
 impl Session {
+    /// Returns whether as many followers as WAIT asks for have acknowledged. Its reply becomes their number.
+    pub(crate) fn are_acknowledged(&mut self) -> bool {
+        let Some((offset, wanted)) = self.acknowledgements else { return false };
+        // Registered before it counts, so that an acknowledgement meanwhile wakes it.
+        if let Some(handle) = self.client.handle() {
+            self.shared.history.wait(handle);
+        }
+        let count = self.shared.history.lock().count_acknowledged(offset);
+        self.after_sleep = Some(count as i64);
+        count >= wanted
+    }
+
     /// Returns whether EXEC runs this session's commands.
     pub(crate) fn in_exec(&self) -> bool {
         self.running_queue.load(Ordering::Relaxed)

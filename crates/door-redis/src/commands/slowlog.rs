@@ -1,7 +1,7 @@
 //! SLOWLOG: requests that exceeded the threshold of the slow log.
 
 use crate::call::{Call, Result};
-use crate::commands::{help as lines, shown};
+use crate::commands::help as lines;
 use crate::number;
 use crate::session::Session;
 
@@ -28,9 +28,7 @@ pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
             }
         },
         _ => {
-            let get = shown(call.args[1]);
-            let text = format!("ERR unknown subcommand or wrong number of arguments for '{get}'. Try SLOWLOG HELP.");
-            call.reply.error(&text);
+            call.subcommand_syntax();
             return Ok(());
         }
     };

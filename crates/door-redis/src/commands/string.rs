@@ -27,6 +27,7 @@ fn reply_value(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8]) ->
 pub fn mget(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     call.reply.array(call.args.len() - 1);
     for key in &call.args[1..] {
+        txn.check_for_interrupts()?;
         match txn.get(call.db, key)?.filter(|entry| entry.kind == Kind::String) {
             Some(entry) => call.bulk_value(txn, &entry, 0..entry.len)?,
             None => call.reply.null(),
@@ -517,13 +518,16 @@ pub fn lcs(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(options) = lcs_options(call) else { return Ok(()) };
     let [a, b] = texts;
     let cells = (a.len() as u64 + 1).saturating_mul(b.len() as u64 + 1);
-    if cells > 1 << 30 {
+    let bytes = cells.saturating_mul(size_of::<u32>() as u64);
+    if bytes > LENGTH_MAX {
         call.reply.error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
         return Ok(());
     }
+    let _claim = stdx::memory::claim(bytes as usize).map_err(engine::Error::OutOfMemory)?;
     let width = b.len() + 1;
     let mut table = vec![0u32; cells as usize];
     for i in 1..=a.len() {
+        txn.check_for_interrupts()?;
         for j in 1..=b.len() {
             table[i * width + j] = if a[i - 1] == b[j - 1] {
                 table[(i - 1) * width + j - 1] + 1

@@ -11,6 +11,7 @@ use crate::commands::shown;
 use crate::errors;
 use crate::messages::tracking::{KeyRead, Origin, OwnMessages};
 use crate::messages::tracking_state::TrackingState;
+use crate::number;
 use crate::session::Session;
 
 /// The wish of a CLIENT TRACKING.
@@ -182,20 +183,45 @@ pub fn trackinginfo(session: &mut Session, call: &mut Call<'_>) -> Result {
 impl Session {
     /// Enters the keys that a command is about to read, if the client tracks them (DR-14). In a transaction that is under way, its earlier changes of them are known.
     pub(crate) fn enter_reads(&self, command: &'static Command, args: &[&[u8]], txn: Option<&KeyTransaction<'_>>) {
-        if !self.client.tracks.load(Ordering::Relaxed)
-            || !command.is(flag::READONLY)
-            || !self.client.tracking.lock().enters_keys()
-        {
+        if self.client.tracks.load(Ordering::Relaxed) && command.is(flag::READONLY) {
+            let keys = command.keys_of(self.db, args).unwrap_or_default();
+            self.enter_keys(keys.into_iter().map(|(_, key)| key), txn);
+        }
+    }
+
+    /// Enters the keys that a script has declared, if it is about to read. As in Redis, a client may cache the script's reply under any of them.
+    pub(crate) fn enter_declared(&self, reading: &Command, script: &[Vec<u8>], txn: &KeyTransaction<'_>) {
+        if self.client.tracks.load(Ordering::Relaxed) && reading.is(flag::READONLY) {
+            let count = script.get(2).and_then(|count| number::parse(count)).unwrap_or(0);
+            self.enter_keys(script.iter().skip(3).map(Vec::as_slice).take(count.max(0) as usize), Some(txn));
+        }
+    }
+
+    fn enter_keys<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, txn: Option<&KeyTransaction<'_>>) {
+        if !self.client.tracking.lock().enters_keys() {
             return;
         }
-        for (_, key) in command.keys_of(self.db, args).unwrap_or_default() {
+        for key in keys {
             let changes = txn.map_or(0, |txn| txn.count_changes(key));
             let read = KeyRead { run: self.tracked_runs, changes };
             if let Some((other, ids)) = self.shared.tracking.enter(key, self.client.id, read) {
-                let mut delivery = self.shared.delivery(0);
-                self.shared.tracking.tell(&other, &ids, 0, &self.shared.clients, &mut delivery);
-                self.shared.finish(delivery);
+                self.tell_of_lost(&other, &ids);
             }
+        }
+    }
+
+    /// Tells clients that a key that has not changed is not tracked any more.
+    fn tell_of_lost(&self, key: &[u8], ids: &[u64]) {
+        let mut delivery = self.shared.delivery(0);
+        self.shared.tracking.tell(key, ids, 0, &self.shared.clients, &mut delivery);
+        self.shared.finish(delivery);
+    }
+
+    /// Takes over a change of `tracking-table-max-keys`.
+    pub(crate) fn limit_tracked_keys(&self) {
+        self.shared.tracking.set_keys_max(self.shared.parameters.number("tracking-table-max-keys"));
+        while let Some((key, ids)) = self.shared.tracking.take_excess() {
+            self.tell_of_lost(&key, &ids);
         }
     }
 

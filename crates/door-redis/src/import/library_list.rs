@@ -18,7 +18,7 @@ impl LibraryList {
     pub fn add(&mut self, code: &[u8], policy: Policy) -> Result<(), String> {
         let _claim = memory::claim(2 * code.len()).map_err(errors::out_of_memory)?;
         let name = read_name(code)?;
-        if policy == Policy::Append && self.codes.contains_key(&name) {
+        if policy != Policy::Replace && self.codes.contains_key(&name) {
             return Err(format!("ERR Library '{name}' already exists"));
         }
         self.codes.insert(name, code.to_vec());

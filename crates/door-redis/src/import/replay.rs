@@ -210,7 +210,7 @@ impl<'i, 'k> Replay<'i, 'k> {
                 None => return refuse("there is no such database"),
             },
             "function|load" => {
-                let policy = if args.len() > 3 { Policy::Replace } else { Policy::Append };
+                let policy = if args.len() > 3 { Policy::Replace } else { Policy::New };
                 self.libraries.add(args[args.len() - 1], policy).map_err(NotRun::Text)?;
             }
             "function|delete" => self.libraries.remove(&String::from_utf8_lossy(args[2])),

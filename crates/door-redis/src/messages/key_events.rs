@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    fn announce(&self, events: &[KeyEvent], lsn: Lsn) {
+    fn announce(self: &Arc<Shared>, events: &[KeyEvent], lsn: Lsn) {
         let lsn = if self.strict.load(Ordering::Relaxed) { lsn } else { 0 };
         let mut delivery = self.delivery(lsn);
         let classes = self.event_flags.classes();

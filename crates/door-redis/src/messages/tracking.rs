@@ -53,6 +53,8 @@ pub struct OwnMessages {
 thread_local! {
     static RUNNING: Cell<RunningRequest> = const { Cell::new(RunningRequest { client: 0, run: 0, is_other: false }) };
     static OWN: RefCell<OwnMessages> = RefCell::default();
+    /// Messages to the clients whose waits the thread serves, until their replies are written.
+    static OF_WAITS: RefCell<Vec<(u64, Arc<[u8]>)>> = RefCell::default();
 }
 
 /// Marks the changes of the calling thread as those of a client's request, until it is dropped.
@@ -66,6 +68,11 @@ impl Origin {
     /// Marks them as those of a client whose wait the thread serves.
     pub fn wait(client: u64) -> Origin {
         Origin(RUNNING.replace(RunningRequest { client, run: 0, is_other: true }))
+    }
+
+    /// Returns the messages that have come to a client because of the service of its wait.
+    pub fn finish_wait(client: u64) -> Vec<Arc<[u8]>> {
+        OF_WAITS.with_borrow_mut(|all| all.extract_if(.., |(id, _)| *id == client).map(|(_, bytes)| bytes).collect())
     }
 
     /// Begins a run of the request's transaction, which may be repeated.
@@ -277,6 +284,20 @@ impl TrackingTable {
         Some((name, ids))
     }
 
+    /// Takes a key out if there are too many. Returns it, and its clients.
+    pub fn take_excess(&self) -> Option<(Box<[u8]>, Vec<u64>)> {
+        if self.keys.load(Ordering::Relaxed) <= self.keys_max.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.partitions.iter().find_map(|partition| {
+            let mut readers = partition.lock();
+            let name = readers.keys().next()?.clone();
+            let ids: Vec<u64> = readers.remove(&name)?.into_keys().collect();
+            self.removed(1, ids.len());
+            Some((name, ids))
+        })
+    }
+
     fn removed(&self, keys: usize, items: usize) {
         self.keys.fetch_sub(keys, Ordering::Relaxed);
         self.items.fetch_sub(items, Ordering::Relaxed);
@@ -404,10 +425,13 @@ fn report_broken(client: &Arc<Client>, id: u64, delivery: &mut Delivery<'_>) {
 fn put(cause: &Arc<Client>, target: &Arc<Client>, write: impl Fn(&mut Reply<'_>), delivery: &mut Delivery<'_>) {
     let mut message = Message::new(write);
     let running = RUNNING.get();
-    if running.client != target.id || running.is_other {
+    if running.client != target.id || running.is_other && cause.id != target.id {
         return delivery.send(target, &mut message);
     }
     let bytes = message.in_version(target.resp3.load(Ordering::Relaxed)).clone();
+    if running.is_other {
+        return OF_WAITS.with_borrow_mut(|all| all.push((target.id, bytes)));
+    }
     OWN.with_borrow_mut(|own| {
         let list = if cause.id == target.id { &mut own.after_reply } else { &mut own.before_reply };
         list.push(bytes);

@@ -4,11 +4,11 @@ use super::output_limits;
 use super::parameter::{Kind, Parameter, fixed, immutable, remembered};
 
 const READ_ONLY: &str = "a replica whose clients write would differ from its master";
+const NO_REFUSAL: &str = "writes do not depend on replicas; WAIT tells how many have them";
 const STALE_DATA: &str = "reads are served while a master is not reached, and while it is synchronised";
 
 pub const LIST: &[Parameter] = &[
     // These describe facts.
-    fixed("acl-pubsub-default", "resetchannels", "there are no channels yet"),
     immutable("aclfile", ""),
     fixed("activedefrag", "no", "there is nothing to defragment"),
     immutable("always-show-logo", "no"),
@@ -29,11 +29,10 @@ pub const LIST: &[Parameter] = &[
     immutable("enable-protected-configs", "no"),
     immutable("io-threads", "1"),
     immutable("io-threads-do-reads", "no"),
-    fixed("latency-tracking", "yes", "execution times are always tracked"),
     fixed("maxmemory-clients", "0", "clients are not evicted"),
     fixed("maxmemory-policy", "noeviction", "nothing is evicted"),
-    fixed("min-replicas-to-write", "0", "there are no replicas"),
-    fixed("min-slaves-to-write", "0", "there are no replicas").alias_of("min-replicas-to-write"),
+    fixed("min-replicas-to-write", "0", NO_REFUSAL),
+    fixed("min-slaves-to-write", "0", NO_REFUSAL).alias_of("min-replicas-to-write"),
     remembered("notify-keyspace-events", "", Kind::EventFlags),
     immutable("pidfile", ""),
     immutable("rdbchecksum", "yes"),
@@ -74,9 +73,15 @@ pub const LIST: &[Parameter] = &[
     immutable("unixsocket", ""),
     immutable("unixsocketperm", "0"),
     // These have an effect.
+    remembered("acl-pubsub-default", "resetchannels", Kind::Choice(&["allchannels", "resetchannels"])),
     remembered("acllog-max-len", "128", Kind::Number(0, i64::MAX)),
     remembered("latency-monitor-threshold", "0", Kind::Number(0, i64::MAX)),
+    remembered("latency-tracking", "yes", Kind::Switch),
     remembered("latency-tracking-info-percentiles", "50 99 99.9", Kind::Percentiles),
+    remembered("repl-backlog-size", "1048576", Kind::Size(0)),
+    remembered("repl-backlog-ttl", "3600", Kind::Number(0, i64::MAX)),
+    remembered("repl-timeout", "60", Kind::Number(1, i32::MAX as i64)),
+    remembered("repl-ping-replica-period", "10", Kind::Number(1, i32::MAX as i64)),
     // These are only remembered.
     remembered("active-defrag-cycle-max", "25", Kind::Number(1, 99)),
     remembered("active-defrag-cycle-min", "1", Kind::Number(1, 99)),
@@ -149,16 +154,12 @@ pub const LIST: &[Parameter] = &[
     remembered("rdb-del-sync-files", "no", Kind::Switch),
     remembered("rdb-save-incremental-fsync", "yes", Kind::Switch),
     remembered("rdbcompression", "yes", Kind::Switch),
-    remembered("repl-backlog-size", "1048576", Kind::Size(0)),
-    remembered("repl-backlog-ttl", "3600", Kind::Number(0, i64::MAX)),
     remembered("repl-disable-tcp-nodelay", "no", Kind::Switch),
     remembered("repl-diskless-load", "disabled", Kind::Choice(&["disabled", "on-empty-db", "swapdb"])),
     remembered("repl-diskless-sync", "yes", Kind::Switch),
     remembered("repl-diskless-sync-delay", "5", Kind::Number(0, i32::MAX as i64)),
     remembered("repl-diskless-sync-max-replicas", "0", Kind::Number(0, i32::MAX as i64)),
-    remembered("repl-ping-replica-period", "10", Kind::Number(1, i32::MAX as i64)),
     remembered("repl-ping-slave-period", "10", Kind::Number(1, i32::MAX as i64)).alias_of("repl-ping-replica-period"),
-    remembered("repl-timeout", "60", Kind::Number(1, i32::MAX as i64)),
     remembered("replica-announce-ip", "", Kind::Text),
     remembered("replica-announce-port", "0", Kind::Number(0, 65535)),
     remembered("replica-announced", "yes", Kind::Switch),

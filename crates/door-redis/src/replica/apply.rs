@@ -136,7 +136,7 @@ fn apply_once(link: &Link<'_>, batch: &[Received], progress: &mut StreamPosition
         done = done.max(lsn);
     }
     if let Some(set) = libraries {
-        shared.libraries.show(set);
+        shared.libraries.show(set, done);
     }
     let of_messages = if shared.strict.load(Ordering::Relaxed) { done } else { 0 };
     for (step, args) in steps.iter().zip(&args) {
@@ -174,7 +174,7 @@ fn change(
     if let Some(text) = reply.strip_prefix(b"-") {
         return Err(Fault::Refused(at, String::from_utf8_lossy(text).trim_end().to_owned()));
     }
-    shared.stats.commands[alone.command.index()].ran(shared.clock.monotonic_ns().saturating_sub(began));
+    shared.stats.ran(alone.command.index(), shared.clock.monotonic_ns().saturating_sub(began));
     Ok(())
 }
 
@@ -206,7 +206,7 @@ fn change_libraries(shared: &Arc<Shared>, mut set: LibrarySet, args: &[&[u8]]) -
             Ok(set)
         }
         b"load" => {
-            let policy = if args.len() > 3 { Policy::Replace } else { Policy::Append };
+            let policy = if args.len() > 3 { Policy::Replace } else { Policy::New };
             add(set, &[args[args.len() - 1]], policy)
         }
         _ => {

@@ -148,7 +148,7 @@ fn replace(
     };
     drop(documents);
     drop(staging);
-    libraries.show(set);
+    libraries.show(set, lsn);
     Ok(lsn)
 }
 

@@ -32,7 +32,7 @@ pub fn shake_hands(link: &mut Link<'_>, progress: Option<&StreamPosition>) -> Re
     // Old servers know neither of the two, and need not.
     let port = link.shared.port.to_string();
     ask(link, &[b"REPLCONF", b"listening-port", port.as_bytes()])?;
-    ask(link, &[b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"])?;
+    ask(link, &[b"REPLCONF", b"capa", b"eof", b"capa", b"psync2", b"capa", b"field-times"])?;
     let (id, next) = match progress {
         Some(progress) => (progress.id.as_str(), (progress.offset + 1).to_string()),
         None => ("?", "-1".to_owned()),

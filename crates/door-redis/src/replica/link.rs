@@ -11,8 +11,8 @@ use std::time::Duration;
 use engine::Lsn;
 
 use crate::replica::state::{Following, Stage};
-use crate::reply::bulk_header;
 use crate::shared::Shared;
+use crate::source::encoding::put_command;
 
 /// Why a link ended.
 #[derive(Debug)]
@@ -160,12 +160,8 @@ impl<'l> Link<'l> {
     }
 
     pub fn request(&mut self, args: &[&[u8]]) -> Result<(), Break> {
-        let mut out = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args {
-            bulk_header(&mut out, arg.len());
-            out.extend_from_slice(arg);
-            out.extend_from_slice(b"\r\n");
-        }
+        let mut out = Vec::new();
+        put_command(&mut out, args);
         self.send(&out)
     }
 

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Arc;
 
-use engine::{DATABASES, Error, KeySnapshot, KeyTransaction};
+use engine::{DATABASES, Entry, Error, KeySnapshot, KeyTransaction};
 use rdb::FileWriter;
 use stdx::sync::atomic::Ordering;
 
@@ -27,7 +27,7 @@ use crate::spool::Spool;
 const PARTIAL_NAME: &str = "temp-dump.rdb";
 const BUFFER_BYTES: usize = 256 << 10;
 /// Keys that are looked up together.
-const KEYS_TOGETHER: usize = 256;
+const KEYS_TOGETHER: usize = 128;
 
 /// Why a file is not begun.
 pub(crate) enum NotBegun {
@@ -114,7 +114,12 @@ fn send(
     slot: &SaveSlot,
 ) -> Result<(Ended, SaveReply), Error> {
     let mut libraries = Arc::default();
-    let snapshot = shared.keyspace.snapshot(|_| libraries = shared.libraries.get())?;
+    let snapshot = shared.keyspace.snapshot(|_| {
+        libraries = shared.libraries.get();
+        if let Some(at_instant) = &slot.at_instant {
+            at_instant();
+        }
+    })?;
     let spool = Spool::create(shared.engine.pager().folder())?;
     let stop = || stop(shared).or_else(|| slot.is_abandoned().then_some(Error::Cancelled));
     let (mut spool, version) = write_keys(&snapshot, (&libraries, contents), &stop, spool)?;
@@ -207,10 +212,17 @@ fn write_keys<W: Write>(
         file.database(db, keys, expires).map_err(failed)?;
         let mut cursor = 0;
         loop {
+            // What is not in memory is read together, first the leaves, then the values.
             let mut keys = Vec::with_capacity(KEYS_TOGETHER);
+            txn.scan_ahead(db, cursor)?;
             cursor = txn.scan(db, cursor, KEYS_TOGETHER, |key, _| keys.push(key.to_vec()))?;
-            for key in &keys {
-                version = version.max(write_key(&mut txn, (db, key), stop, &mut file)?);
+            let mut entries = Vec::with_capacity(keys.len());
+            for key in keys {
+                entries.extend(txn.peek(db, &key)?.map(|entry| (key, entry)));
+            }
+            txn.prefetch_values(entries.iter().map(|(_, entry)| entry))?;
+            for (key, entry) in &entries {
+                version = version.max(write_key(&mut txn, (db, key, entry), (stop, contents), &mut file)?);
             }
             if cursor == 0 {
                 break;
@@ -223,11 +235,10 @@ fn write_keys<W: Write>(
 /// Writes one key. Returns the version that its value needs.
 fn write_key<W: Write>(
     txn: &mut KeyTransaction<'_>,
-    (db, key): (u8, &[u8]),
-    stop: Stop<'_>,
+    (db, key, entry): (u8, &[u8], &Entry),
+    (stop, contents): (Stop<'_>, FileContents),
     file: &mut FileWriter<W>,
 ) -> Result<u16, Error> {
-    let Some(entry) = txn.peek(db, key)? else { return Ok(rdb::VERSION_WRITTEN) };
     if let Some(time_ms) = entry.expire_at_ms {
         file.expires_at(time_ms).map_err(failed)?;
     }
@@ -236,7 +247,8 @@ fn write_key<W: Write>(
         None => file.put(bytes).map_err(failed),
     };
     let mut out = Payload::streamed(key, &mut sink);
-    match write_value(txn, (db, key), &entry, &mut out)? {
+    out.has_field_times = contents.field_times;
+    match write_value(txn, (db, key), entry, &mut out)? {
         Dumped::Whole => out.end_streamed(),
         Dumped::TooLong => Err(Error::Misuse("a streamed value has no limit")),
     }

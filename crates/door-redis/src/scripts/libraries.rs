@@ -3,7 +3,7 @@
 //! Threads load a library when they first run one of its functions, and again when its number has changed. A change is in the catalog before anybody sees it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::{Engine, Lsn};
 use redis_lua::Registered;
@@ -37,19 +37,24 @@ impl Library {
 #[derive(Clone, Default)]
 pub struct LibrarySet {
     pub by_name: BTreeMap<String, Arc<Library>>,
-    pub functions: BTreeMap<String, Arc<Library>>,
+    /// The library of each function, and its place there, by the name in small letters: FCALL does not tell letters of both cases apart.
+    functions: BTreeMap<String, (Arc<Library>, usize)>,
 }
 
 impl LibrarySet {
-    /// Returns a function, with its library.
-    pub fn function(&self, name: &str) -> Option<(&Arc<Library>, ScriptFlags)> {
-        let library = self.functions.get(name)?;
-        let registered = library.functions.iter().find(|function| function.name == name)?;
-        Some((library, ScriptFlags::of(registered.flags.iter().map(String::as_str))))
+    /// Returns a function, with its library and its name there.
+    pub fn function(&self, name: &str) -> Option<(&Arc<Library>, &str, ScriptFlags)> {
+        let (library, at) = self.functions.get(&name.to_ascii_lowercase())?;
+        let Registered { name, flags, .. } = &library.functions[*at];
+        Some((library, name, ScriptFlags::of(flags.iter().map(String::as_str))))
+    }
+
+    pub fn has_function(&self, name: &str) -> bool {
+        self.functions.contains_key(&name.to_ascii_lowercase())
     }
 
     pub fn function_count(&self) -> usize {
-        self.functions.len()
+        self.by_name.values().map(|library| library.functions.len()).sum()
     }
 
     pub fn bytes(&self) -> u64 {
@@ -58,21 +63,25 @@ impl LibrarySet {
 
     pub fn remove(&mut self, name: &str) {
         if let Some(library) = self.by_name.remove(name) {
-            library.functions.iter().for_each(|function| drop(self.functions.remove(&function.name)));
+            for function in &library.functions {
+                self.functions.remove(&function.name.to_ascii_lowercase());
+            }
         }
     }
 
     pub fn insert(&mut self, library: Arc<Library>) {
-        for function in &library.functions {
-            self.functions.insert(function.name.clone(), library.clone());
+        for (at, function) in library.functions.iter().enumerate() {
+            self.functions.entry(function.name.to_ascii_lowercase()).or_insert((library.clone(), at));
         }
         self.by_name.insert(library.name.clone(), library);
     }
 }
 
-/// The way in which FUNCTION RESTORE treats the libraries that there are.
+/// The way in which FUNCTION LOAD and FUNCTION RESTORE treat the libraries that there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
+    /// FUNCTION LOAD without REPLACE. Redis refuses a name that is taken in other words than with `Append`.
+    New,
     Flush,
     Append,
     Replace,
@@ -86,7 +95,11 @@ pub struct Libraries {
     pub next: AtomicU64,
     /// Grows with every change.
     pub generation: AtomicU64,
+    listener: OnceLock<LibraryListener>,
 }
+
+/// Hears of the libraries that there are after a change, and of the LSN at which it is durable.
+pub type LibraryListener = Box<dyn Fn(&LibrarySet, Lsn) + Send + Sync>;
 
 impl Libraries {
     pub fn get(&self) -> Arc<LibrarySet> {
@@ -114,14 +127,23 @@ impl Libraries {
     pub fn publish(&self, engine: &Engine, set: LibrarySet) -> engine::Result<Lsn> {
         let old = self.get();
         let lsn = engine.documents().change(KIND, &set.changes_of(&old))?;
-        self.show(set);
+        self.show(set, lsn);
         Ok(lsn)
     }
 
     /// Shows libraries that are stored. The caller has `changing`.
-    pub fn show(&self, set: LibrarySet) {
-        *self.set.write() = Arc::new(set);
+    pub fn show(&self, set: LibrarySet, lsn: Lsn) {
+        let set = Arc::new(set);
+        *self.set.write() = set.clone();
         self.generation.fetch_add(1, Ordering::Release);
+        if let Some(listener) = self.listener.get() {
+            listener(&set, lsn);
+        }
+    }
+
+    /// Registers the listener. Later registrations are ignored.
+    pub fn listen(&self, listener: LibraryListener) {
+        let _ = self.listener.set(listener);
     }
 }
 

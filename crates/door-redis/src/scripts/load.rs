@@ -7,6 +7,7 @@ use redis_lua::{Answer, BAD_NAME, Host, Purpose, Question, Registered, is_valid_
 use stdx::sync::atomic::Ordering;
 
 use crate::commands::utf8;
+use crate::parser::words;
 use crate::scripts::libraries::{KIND, Libraries, Library, LibrarySet, Policy};
 use crate::scripts::thread_state::{ThreadState, put_state, take_state};
 use crate::shared::Shared;
@@ -16,14 +17,16 @@ pub(crate) fn read_name(code: &[u8]) -> Result<String, String> {
     if !code.starts_with(b"#!") {
         return Err("ERR Missing library metadata".to_owned());
     }
-    let Some(end) = code.iter().position(|byte| *byte == b'\n') else {
+    // As in Redis, where a NUL ends the text.
+    let end = code.iter().position(|byte| matches!(byte, b'\n' | 0)).filter(|end| code[*end] == b'\n');
+    let words = end.and_then(|end| words(&code[..end]));
+    let Some([first, words @ ..]) = words.as_deref() else {
         return Err("ERR Invalid library metadata".to_owned());
     };
-    let line = utf8(&code[2..end]);
-    let mut words = line.split([' ', '\t', '\r', '\x0b', '\x0c']).filter(|word| !word.is_empty());
-    let engine = words.next().unwrap_or_default().to_owned();
+    let engine = utf8(first.get(2..).unwrap_or_default()).to_string();
     let mut name: Option<String> = None;
     for word in words {
+        let word = utf8(word);
         match word.strip_prefix("name=") {
             Some(_) if name.is_some() => {
                 return Err("ERR Invalid metadata value, name argument was given multiple times".to_owned());
@@ -93,12 +96,15 @@ impl Libraries {
         let mut names: Vec<String> = Vec::new();
         for code in codes {
             let name = read_name(code)?;
-            if set.by_name.contains_key(&name) && (policy != Policy::Replace || names.contains(&name)) {
+            if names.contains(&name) || policy == Policy::New && set.by_name.contains_key(&name) {
                 return Err(format!("ERR Library '{name}' already exists"));
+            }
+            if policy != Policy::Replace && set.by_name.contains_key(&name) {
+                return Err(format!("ERR Library {name} already exists"));
             }
             let library = self.compile(shared, code)?;
             set.remove(&name);
-            let taken = library.functions.iter().find(|function| set.functions.contains_key(&function.name));
+            let taken = library.functions.iter().find(|function| set.has_function(&function.name));
             if let Some(function) = taken {
                 return Err(format!("ERR Function {} already exists", function.name));
             }

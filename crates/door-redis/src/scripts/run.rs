@@ -87,11 +87,6 @@ pub fn run(
     }
 }
 
-/// The commands that Redis counts among those that write, because they are replicated.
-fn counts_as_write(command: &Command) -> bool {
-    command.is(flag::WRITE) || matches!(command.name, "publish" | "spublish" | "pfcount")
-}
-
 impl ScriptRun<'_, '_> {
     fn answer(&mut self, question: Question<'_>, reply: &mut Vec<u8>) -> Answer {
         match question {
@@ -156,7 +151,7 @@ impl ScriptRun<'_, '_> {
     }
 
     fn refusal(&self, command: &'static Command, args: &[&[u8]]) -> Option<&'static str> {
-        if command.is(flag::NOSCRIPT) {
+        if command.is(flag::NOSCRIPT) || command.asks_another_server() {
             return Some("This Redis command is not allowed from script");
         }
         match self.session.denied(command, args) {
@@ -174,7 +169,8 @@ impl ScriptRun<'_, '_> {
         if self.session.crosses_slots(command, args) {
             return Some("Script attempted to access a non local key in a cluster node");
         }
-        (self.read_only && counts_as_write(command)).then_some("Write commands are not allowed from read-only scripts.")
+        (self.read_only && command.is(flag::WRITE | flag::MAY_REPLICATE))
+            .then_some("Write commands are not allowed from read-only scripts.")
     }
 
     fn command(&mut self, args: &[&[u8]], reply: &mut Vec<u8>) -> Answer {
@@ -236,6 +232,7 @@ impl ScriptRun<'_, '_> {
             spooling: &mut spooling,
             limits: &shared.pack_limits,
         };
+        self.session.enter_declared(command, &self.running.request, self.txn);
         (self.run_command)(self.session, self.txn, &mut call)?;
         self.db = self.session.db;
         // A value that has no room in memory has none in the state either.

@@ -7,6 +7,7 @@ use reactor::Alarm;
 use stdx::sync::Mutex;
 
 use crate::messages::tracking::Origin;
+use crate::stats::SlowArgs;
 
 /// The reply of the thread that serves a ticket.
 #[derive(Default)]
@@ -14,6 +15,10 @@ pub(super) struct Slot {
     pub(super) reply: Vec<u8>,
     /// The durability LSN of the reply, once its transaction is decided.
     pub(super) done: Option<u64>,
+    /// Messages about keys, which follow the reply.
+    pub(super) messages: Vec<Arc<[u8]>>,
+    /// How long the service took.
+    pub(super) took_ns: u64,
     /// The changes of the service are the client's, until it is decided.
     pub(super) origin: Option<Origin>,
 }
@@ -29,4 +34,8 @@ pub(crate) struct Blocked {
     pub(super) is_muted: bool,
     /// The index of the command.
     pub(super) command: usize,
+    /// How long the command took before it was blocked.
+    pub(super) took_ns: u64,
+    /// Its arguments, if SLOWLOG may show them.
+    pub(super) args: Option<SlowArgs>,
 }

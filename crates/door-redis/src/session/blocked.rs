@@ -45,17 +45,19 @@ impl Session {
             let reply = Reply { out: &mut out, resp3 };
             let limits = &shared.pack_limits;
             let mut call = Call { args: &[], db, reply, command, spooling: &mut spooling, limits };
-            let origin = Origin::wait(client);
+            let (origin, began_ns) = (Origin::wait(client), shared.clock.monotonic_ns());
             let serving = serve(txn, key, claim, &mut call)?;
             spooling.refuse()?;
             if serving == Serving::Served {
                 let mut slot = of_serve.lock();
                 (slot.reply, slot.origin) = (out, Some(origin));
+                slot.took_ns = shared.clock.monotonic_ns().saturating_sub(began_ns);
             }
             Ok(serving)
         };
         let served = move |lsn: Result<u64, engine::Error>| {
             let mut slot = of_served.lock();
+            slot.messages = Origin::finish_wait(client);
             slot.origin = None;
             slot.done = Some(*lsn.as_ref().unwrap_or(&0));
             if let Err(error) = lsn {
@@ -77,6 +79,8 @@ impl Session {
             alarm: None,
             is_muted: self.replies != Replies::On,
             command: command.index(),
+            took_ns: 0,
+            args: None,
         })
     }
 
@@ -98,11 +102,15 @@ impl Session {
 
     /// Continues a blocked session if its wait has ended. Returns false if it still waits.
     pub(super) fn wake_blocked(&mut self, io: &mut Io<'_>) -> bool {
-        let Some(blocked) = &self.blocked else { return true };
+        let Some(blocked) = &mut self.blocked else { return true };
         let out = io.out();
         let mark = out.len();
         let mut reply = Reply { out, resp3: self.resp3 };
-        let done = blocked.slot.lock().done;
+        let (done, service_ns, messages) = {
+            let mut slot = blocked.slot.lock();
+            (slot.done, slot.took_ns, std::mem::take(&mut slot.messages))
+        };
+        let mut is_answered = done.is_some();
         if let Some(lsn) = done {
             reply.out.append(&mut blocked.slot.lock().reply);
             self.durability_lsn = self.durability_lsn.max(lsn);
@@ -117,6 +125,7 @@ impl Session {
                 reply.error(errors::ROLE_CHANGED);
                 self.closing = true;
             } else if unblocked == UNBLOCK_ERROR {
+                is_answered = true;
                 reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
             } else {
                 reply.null_array();
@@ -129,6 +138,14 @@ impl Session {
         }
         if blocked.is_muted {
             reply.out.truncate(mark);
+        }
+        messages.iter().for_each(|message| reply.out.extend_from_slice(message));
+        // As in Redis, a wait that was in vain is no entry of SLOWLOG.
+        if is_answered {
+            let took = stats.served(blocked.command, blocked.took_ns, service_ns);
+            if let Some(args) = blocked.args.take().filter(|_| stats.is_slow(took)) {
+                self.note_slow(took, args);
+            }
         }
         self.blocked = None;
         self.client.state.lock().parked = false;

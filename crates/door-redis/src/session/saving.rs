@@ -1,6 +1,7 @@
-//! A session that waits for an RDB file, or for the instant of one. No thread waits; the thread that writes the file leaves the reply and wakes the session.
+//! A session that waits for an RDB file, for the instant of one, or for MIGRATE. No thread waits; the thread that writes the file leaves the reply and wakes the session.
 
 use reactor::Io;
+use stdx::sync::atomic::Ordering;
 
 use super::{Replies, Session};
 use crate::command::Command;
@@ -39,6 +40,12 @@ impl Session {
         let mut reply = Reply { out: io.out(), resp3: self.resp3 };
         match ended {
             SaveReply::Saved => reply.ok(),
+            SaveReply::Done(text, lsn) => {
+                reply.simple(text);
+                self.durability_lsn = self.durability_lsn.max(lsn);
+                // WAIT waits for the followers to have that.
+                self.written_to.store(self.shared.history.end(), Ordering::Relaxed);
+            }
             SaveReply::Started => reply.simple("Background saving started"),
             SaveReply::Written(head, mut spool) => {
                 let before = saving.head.take().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Rows of the group generic.
 
-use crate::command::flag::{DENYOOM, FAST, LOADING, MOVABLEKEYS, NOSCRIPT, READONLY, STALE, WRITE};
-use crate::command::keys::{at, found_by_sort, range, stored_by_sort};
+use crate::command::flag::{ASKING, DENYOOM, FAST, LOADING, MOVABLEKEYS, NOSCRIPT, READONLY, STALE, WRITE};
+use crate::command::keys::{at, found_by_sort, keyword, migrated, range, stored_by_sort};
 use crate::command::{Command, KeyScope, category, row};
 
 const SORTED: u32 = category::SET | category::SORTEDSET | category::LIST | category::DANGEROUS;
@@ -24,6 +24,9 @@ pub const ROWS: &[Command] = &[
     row("keys", 2, READONLY, category::KEYSPACE | category::DANGEROUS)
         .tips(&["request_policy:all_shards", "nondeterministic_output_order"])
         .scope(KeyScope::Everything),
+    row("migrate", -6, WRITE | MOVABLEKEYS, category::KEYSPACE | category::DANGEROUS)
+        .keys(&[migrated(at(3, "RW access delete")), migrated(keyword("KEYS", 0, "RW access delete incomplete"))])
+        .tips(&["nondeterministic_output"]),
     row("move", 3, WRITE | FAST, category::KEYSPACE).keys(&[at(1, "RW access update")]).scope(KeyScope::Moved),
     row("object", -2, 0, 0),
     row("object|encoding", 3, READONLY, category::KEYSPACE).keys(&[at(2, "RO")]).tips(&["nondeterministic_output"]),
@@ -40,6 +43,8 @@ pub const ROWS: &[Command] = &[
     row("rename", 3, WRITE, category::KEYSPACE).keys(&[at(1, "RW access delete"), at(2, "OW update")]),
     row("renamenx", 3, WRITE | FAST, category::KEYSPACE).keys(&[at(1, "RW access delete"), at(2, "OW insert")]),
     row("restore", -4, WRITE | DENYOOM, category::KEYSPACE | category::DANGEROUS).keys(&[at(1, "OW update")]),
+    row("restore-asking", -4, WRITE | DENYOOM | ASKING, category::KEYSPACE | category::DANGEROUS)
+        .keys(&[at(1, "OW update")]),
     row("scan", -2, READONLY, category::KEYSPACE).tips(&["nondeterministic_output", "request_policy:special"]),
     row("sort", -2, WRITE | DENYOOM | MOVABLEKEYS, SORTED).keys(&[
         at(1, "RO access"),

@@ -1,7 +1,8 @@
 //! Rows of the group scripting.
 
 use crate::command::flag::{
-    ALLOW_BUSY, DENYOOM, LOADING, MOVABLEKEYS, NO_MANDATORY_KEYS, NOSCRIPT, READONLY, SKIP_MONITOR, STALE, WRITE,
+    ALLOW_BUSY, DENYOOM, LOADING, MAY_REPLICATE, MOVABLEKEYS, NO_MANDATORY_KEYS, NOSCRIPT, READONLY, SKIP_MONITOR,
+    STALE, WRITE,
 };
 use crate::command::keys::{KeySpec, counted};
 use crate::command::{Command, category, row};
@@ -15,11 +16,11 @@ const WORST_RO: KeySpec =
 const ALL_SHARDS: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
 
 pub const ROWS: &[Command] = &[
-    row("eval", -3, RUNS, category::SCRIPTING).keys(&[WORST]),
+    row("eval", -3, RUNS | MAY_REPLICATE, category::SCRIPTING).keys(&[WORST]),
     row("eval_ro", -3, RUNS | READONLY, category::SCRIPTING).keys(&[WORST_RO]),
-    row("evalsha", -3, RUNS, category::SCRIPTING).keys(&[counted(2, "RW access update")]),
+    row("evalsha", -3, RUNS | MAY_REPLICATE, category::SCRIPTING).keys(&[counted(2, "RW access update")]),
     row("evalsha_ro", -3, RUNS | READONLY, category::SCRIPTING).keys(&[counted(2, "RO access")]),
-    row("fcall", -3, RUNS, category::SCRIPTING).keys(&[WORST]),
+    row("fcall", -3, RUNS | MAY_REPLICATE, category::SCRIPTING).keys(&[WORST]),
     row("fcall_ro", -3, RUNS | READONLY, category::SCRIPTING).keys(&[WORST_RO]),
     row("function", -2, 0, 0),
     row("function|delete", 3, WRITE | NOSCRIPT, category::SCRIPTING).tips(ALL_SHARDS),

@@ -21,6 +21,7 @@ pub const ROWS: &[Command] = &[
     row("acl|setuser", -3, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("acl|users", 2, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("acl|whoami", 2, NOSCRIPT | LOADING | STALE, 0),
+    row("bgrewriteaof", 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0),
     row("bgsave", -1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING, 0),
     row("command", -1, LOADING | STALE, category::CONNECTION).tips(&["nondeterministic_output_order"]),
     row("command|count", 2, LOADING | STALE, category::CONNECTION),

@@ -362,13 +362,21 @@ pub fn read(rules: &str) -> Result<Vec<Selector>, Bad> {
 pub struct Draft {
     account: Account,
     selectors: Vec<Selector>,
+    /// New selectors allow all channels.
+    gives_channels: bool,
 }
 
 impl Draft {
-    /// Starts from an existing account, or from a new one, which may do nothing.
-    pub fn of(account: &Account) -> Draft {
+    /// Starts from an existing account.
+    pub fn of(account: &Account, gives_channels: bool) -> Draft {
         let selectors = read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
-        Draft { account: account.clone(), selectors }
+        Draft { account: account.clone(), selectors, gives_channels }
+    }
+
+    /// Starts from a new account, which may do nothing, except perhaps use channels.
+    pub fn new(name: &str, gives_channels: bool) -> Draft {
+        let selectors = vec![Selector { all_channels: gives_channels, ..Selector::nothing() }];
+        Draft { account: Account::new(name), selectors, gives_channels }
     }
 
     /// Applies one word of ACL SETUSER. A selector in brackets is one word.
@@ -383,16 +391,16 @@ impl Draft {
                 account.nopass = true;
             }
             (b"resetpass", _) => account.clear_passwords(),
-            // There is no RESTORE whose payload could be checked.
+            // RESTORE checks every payload.
             (b"sanitize-payload" | b"skip-sanitize-payload", _) => {}
             (b"clearselectors", _) => self.selectors.truncate(1),
-            (b"reset", _) => *self = Draft::of(&Account::new(&account.name)),
+            (b"reset", _) => *self = Draft::new(&account.name, self.gives_channels),
             (_, [b'>', password @ ..]) => account.add_password(password),
             (_, [b'#', digest @ ..]) => account.add_digest(read_digest(digest)?),
             (_, [b'<', password @ ..]) => return self.remove_password(engine::sha256(password)),
             (_, [b'!', digest @ ..]) => return self.remove_password(read_digest(digest)?),
             (_, [b'(', inner @ .., b')']) => {
-                let mut selector = Selector::nothing();
+                let mut selector = Selector { all_channels: self.gives_channels, ..Selector::nothing() };
                 for word in inner.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
                     selector.change(word)?;
                 }

@@ -7,7 +7,7 @@ use crate::users::log::{Access, AccessLog};
 
 /// Returns the account that ACL SETUSER makes of a new one with these words.
 fn user(words: &str) -> Result<User, Bad> {
-    let mut draft = Draft::of(&Account::new("bob"));
+    let mut draft = Draft::new("bob", false);
     let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
     for word in join_selectors(&args).expect("brackets are closed") {
         draft.change(&word)?;
@@ -123,7 +123,7 @@ fn rules_are_kept_as_words_that_mean_the_same() {
         let rules = rules_of(words);
         let again = rules::read(&rules).unwrap_or_else(|bad| panic!("{}", bad.0));
         let account = Account { rules: rules.clone(), ..Account::new("bob") };
-        assert_eq!(Draft::of(&account).finish().expect("text").rules, rules, "{} selectors", again.len());
+        assert_eq!(Draft::of(&account, false).finish().expect("text").rules, rules, "{} selectors", again.len());
     }
 }
 

@@ -302,6 +302,59 @@ fn a_new_password_list_forgets_the_password_that_sql_set() {
     served.stop();
 }
 
+/// Its limit in Redis is the mend of CVE-2025-21605.
+#[test]
+fn a_stranger_that_does_not_read_is_cut() {
+    let served = Served::start();
+    let mut admin = Client::connect(served.address);
+    assert_eq!(admin.call("ACL SETUSER default >secret"), "+OK");
+    let mut stranger = Client::connect(served.address);
+    // More replies than sockets hold.
+    let some = b"*1\r\n$4\r\nPING\r\n".repeat(1000);
+    let mut sent = 0;
+    while stranger.stream.get_mut().write_all(&some).is_ok() {
+        sent += some.len();
+        assert!(sent < 1 << 30, "it is never cut");
+    }
+    assert_eq!(admin.call("AUTH secret"), "+OK");
+    assert_eq!(Client::connect(served.address).call("PING"), "-NOAUTH Authentication required.");
+    served.stop();
+}
+
+#[test]
+fn a_rewrite_of_the_append_only_file_is_a_checkpoint() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    for round in 0..100 {
+        client.call(&format!("SET key:{round} {}", "v".repeat(1000)));
+    }
+    let before = served.engine.pager().checkpoint_lsn();
+    assert_eq!(client.call("BGREWRITEAOF"), "+Background append only file rewriting started");
+    while field(&client.call("INFO persistence"), "aof_rewrite_in_progress").as_deref() != Some("0") {}
+    assert!(served.engine.pager().checkpoint_lsn() > before + 100_000);
+    assert_eq!(client.call("MULTI"), "+OK");
+    assert_eq!(client.call("BGREWRITEAOF"), "+QUEUED");
+    assert_eq!(client.call("EXEC"), "*1 +Background append only file rewriting scheduled");
+    served.stop();
+}
+
+#[test]
+fn bytes_behind_a_restored_value_are_ignored() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    // A string, a list and a set, each with more than its value.
+    for (key, value) in [("string", &b"\x00\x02hi"[..]), ("list", b"\x01\x01\x02hi"), ("set", b"\x02\x01\x02hi")] {
+        let mut payload = [value, b"more"].concat();
+        rdb::end_payload(&mut payload, rdb::VERSION_WRITTEN);
+        let escaped: String = payload.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        assert_eq!(client.call(&format!("RESTORE {key} 0 \"{escaped}\"")), "+OK", "{key}");
+    }
+    assert_eq!(client.call("GET string"), "$2 hi");
+    assert_eq!(client.call("LRANGE list 0 -1"), "*1 $2 hi");
+    assert_eq!(client.call("SMEMBERS set"), "*1 $2 hi");
+    served.stop();
+}
+
 fn field(text: &str, name: &str) -> Option<String> {
     let value = text.split([' ', '\n']).find_map(|word| word.strip_prefix(name)?.strip_prefix(['=', ':']));
     value.map(|value| value.trim_end_matches("\\n").to_owned())

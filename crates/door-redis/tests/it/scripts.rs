@@ -55,6 +55,110 @@ fn an_error_of_lua_keeps_what_was_written_and_exec_goes_on() {
     served.stop();
 }
 
+/// As in Redis, which knows what a client may cache a script's reply under.
+#[test]
+fn a_client_tracks_the_keys_that_a_reading_script_declares() {
+    let served = Served::start();
+    let (mut client, mut other) = (Client::connect(served.address), Client::connect(served.address));
+    client.call("HELLO 3");
+    assert_eq!(client.call("CLIENT TRACKING ON"), "+OK");
+    let reading = "return redis.call('exists', 'undeclared')";
+    for (script, is_told) in [("redis.call('ping')", false), ("redis.call('set', 'c', '1')", false), (reading, true)] {
+        eval(&mut client, script, &["a", "b"]);
+        assert_eq!(other.call("MSET b 1 a 1"), "+OK");
+        other.call("SET undeclared 1");
+        let told = if is_told { vec!["b", "a", "undeclared"] } else { vec![] };
+        for key in told {
+            let parts = [client.receive(), client.receive(), client.receive()];
+            let expected = [">2".to_owned(), "$10 invalidate".to_owned(), format!("*1 ${} {key}", key.len())];
+            assert_eq!(parts, expected, "{script}");
+        }
+        assert_eq!(client.call("PING"), "+PONG", "{script}");
+    }
+    served.stop();
+}
+
+fn slow_log(client: &mut Client) -> Vec<String> {
+    let entries = client.call("SLOWLOG GET");
+    // The arguments stand between the time and the address.
+    let shown =
+        |entry: &str| entry.split(" $").skip(1).filter_map(|word| word.split(' ').nth(1)).collect::<Vec<_>>().join(" ");
+    entries.split("*6").skip(1).map(|entry| shown(entry.trim_end())).collect()
+}
+
+#[test]
+fn the_slow_log_has_the_commands_of_scripts_and_served_waits() {
+    let served = Served::start();
+    let (mut client, mut waiting) = (Client::connect(served.address), Client::connect(served.address));
+    served.door.set_slow_log(0, 128);
+    eval(&mut client, "redis.call('set','a','1') return redis.call('get','a')", &[]);
+    let log = slow_log(&mut client);
+    assert_eq!(log[1..3], ["get a ?:0", "set a 1 ?:0"], "{log:?}");
+    waiting.send(&["BLPOP", "list", "0"]);
+    while !client.call("CLIENT LIST").contains("flags=b") {}
+    for request in ["MULTI", "RPUSH list x", "SLOWLOG RESET"] {
+        client.call(request);
+    }
+    assert_eq!(client.call("EXEC"), "*2 :1 +OK");
+    assert_eq!(waiting.receive(), "*2 $4 list $1 x");
+    let log = slow_log(&mut client);
+    assert!(log[0].starts_with("BLPOP list 0 127.0.0.1:"), "{log:?}");
+    // A wait in vain is no entry.
+    assert_eq!(client.call("SLOWLOG RESET"), "+OK");
+    assert_eq!(waiting.call("BLPOP list 0.01"), "*-1");
+    let log = slow_log(&mut client);
+    assert!(!log.concat().contains("BLPOP"), "{log:?}");
+    let stats = client.call("INFO commandstats");
+    assert!(stats.contains("cmdstat_blpop:calls=2,"), "{stats}");
+    served.stop();
+}
+
+/// The replies are those of Redis with the mend of CVE-2025-46817. Without the check the first script ends the process.
+#[test]
+fn ranges_of_unpack_that_overflow_are_refused() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    let refused = "-ERR user_script:1: too many results to unpack script: ";
+    for range in ["-2, 2147483647", "0, 2147483647", "-2147483648, -2", "1, 1e300", "-1e300, 1", "0/0", "1, 7998"] {
+        let script = format!("return select('#', unpack({{1,2,3}}, {range}))");
+        let reply = eval(&mut client, &script, &[]);
+        assert!(reply.starts_with(refused) && reply.ends_with(", on @user_script:1."), "{range}: {reply}");
+    }
+    for (range, expected) in [
+        ("-1, 5", ":7"),
+        ("-2147483648, -2147483646", ":3"),
+        ("1, -1", ":0"),
+        ("'2', 3.7", ":2"),
+        ("1, 7997", ":7997"),
+        ("2", ":2"),
+    ] {
+        let script = format!("return select('#', unpack({{1,2,3}}, {range}))");
+        assert_eq!(eval(&mut client, &script, &[]), expected, "{range}");
+    }
+    for (arguments, expected) in [
+        ("1", "-ERR user_script:1: bad argument #1 to \\'unpack\\' (table expected, got number) script: "),
+        ("{}, 'x'", "-ERR user_script:1: bad argument #2 to \\'unpack\\' (number expected, got string) script: "),
+        ("{}, 1, {}", "-ERR user_script:1: bad argument #3 to \\'unpack\\' (number expected, got table) script: "),
+    ] {
+        let reply = eval(&mut client, &format!("return {{unpack({arguments})}}"), &[]);
+        assert!(reply.starts_with(expected), "{arguments}: {reply}");
+    }
+    served.stop();
+}
+
+#[test]
+fn a_library_sees_the_version_while_it_is_loaded() {
+    let served = Served::start();
+    let mut client = Client::connect(served.address);
+    let code = "#!lua name=versions\nlocal text = redis.REDIS_VERSION .. ' ' .. redis.REDIS_VERSION_NUM\n\
+        redis.register_function('version', function() return text end)";
+    client.send(&["FUNCTION", "LOAD", code]);
+    assert_eq!(client.receive(), "$8 versions");
+    client.send(&["FCALL", "version", "0"]);
+    assert_eq!(client.receive(), "$13 7.0.15 458767");
+    served.stop();
+}
+
 /// DR-11, RL-2, RL-3, EN-80.
 #[test]
 fn scripts_that_do_not_end_are_killed_wherever_they_are() {

@@ -20,13 +20,15 @@ pub(crate) struct Payload<'s> {
     pub(super) bytes: Vec<u8>,
     /// The version of RDB that it is in.
     pub(crate) version: u16,
+    /// Fields of hashes are written with their expiry times.
+    pub(crate) has_field_times: bool,
     /// Of a value in a file: its key, which stands behind the type, and who takes the pieces.
     file: Option<(&'s [u8], Sink<'s>)>,
 }
 
 impl Default for Payload<'_> {
     fn default() -> Self {
-        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN, file: None }
+        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN, has_field_times: true, file: None }
     }
 }
 

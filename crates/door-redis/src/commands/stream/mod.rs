@@ -80,12 +80,4 @@ impl Call<'_> {
         self.stream_entry(&item)?;
         Ok(true)
     }
-
-    /// Replies that a subcommand got arguments that it does not take.
-    fn subcommand_syntax(&mut self) {
-        let container = self.args[0].to_ascii_uppercase();
-        let (sub, container) = (shown(&self.args[1][..self.args[1].len().min(128)]), shown(&container));
-        let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {container} HELP.");
-        self.reply.error(&text);
-    }
 }
