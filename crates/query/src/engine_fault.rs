@@ -17,6 +17,7 @@ pub fn engine_fault(error: engine::Error) -> Fault {
         Error::SnapshotTooOld => Fault::SnapshotTooOld,
         Error::DiskFull => Fault::DiskFull { folder: None },
         Error::Following => Fault::KeysFollow,
+        Error::TooManyComputations => Fault::TooManyComputations,
         Error::ShuttingDown => Fault::ShuttingDown,
         Error::TooLarge { limit, .. } => Fault::RowTooLarge { max: limit },
         other => Fault::Storage(other.to_string().into()),

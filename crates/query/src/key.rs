@@ -8,6 +8,8 @@
 //!                            else: -> 3, the length of the columns (2 bytes), the values
 //!                            each value behind its length (2 bytes); values of more than 1024 bytes together are left out, as above
 //!
+//!   index of terms       a term, the row's key -> 1, the length of the term (2 bytes); several entries for a row (`term`)
+//!
 //!   columns of up to 352 bytes    as they are
 //!   longer ones (`KeyForm`)       their first 352 bytes, the SHA-256 of all of them: 384 bytes
 //! ```
@@ -22,6 +24,7 @@ use datum::row::{decode_value, encode_value};
 use datum::{Fault, Result};
 
 use crate::catalog::table::{Index, Part, Table};
+use crate::term::terms;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -72,6 +75,7 @@ pub fn entry(
     key: &mut Vec<u8>,
     value: &mut Vec<u8>,
 ) -> Result<()> {
+    debug_assert!(index.terms.is_none());
     debug_assert!(index.has_entry(row), "QU-47: a row is in a partial index if its predicate is true");
     key.clear();
     value.clear();
@@ -87,6 +91,36 @@ pub fn entry(
     }
     include(table, index, row, value)?;
     check(table, key)
+}
+
+/// Calls `take` with each entry (key, value) that the index has for a row: one, or one for each of its terms. The buffers are of the caller.
+pub fn each_entry(
+    table: &Table,
+    index: &Index,
+    (row, row_key): (&[Value], &[u8]),
+    (key, value): (&mut Vec<u8>, &mut Vec<u8>),
+    mut take: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let Some(form) = index.terms else {
+        entry(table, index, row, row_key, key, value)?;
+        return take(key, value);
+    };
+    for term in terms(form, &row[index.parts[0].column]) {
+        term_entry(&term, row_key, key, value);
+        check(table, key)?;
+        take(key, value)?;
+    }
+    Ok(())
+}
+
+/// Makes the entry of a term of a row.
+pub fn term_entry(term: &[u8], row_key: &[u8], key: &mut Vec<u8>, value: &mut Vec<u8>) {
+    key.clear();
+    key.extend_from_slice(term);
+    key.extend_from_slice(row_key);
+    value.clear();
+    value.push(1);
+    value.extend_from_slice(&(term.len() as u16).to_le_bytes());
 }
 
 /// Included values of more bytes are left out of an entry.
@@ -181,7 +215,9 @@ fn is_shown(table: &Table, part: &Part) -> bool {
 
 /// The columns that entries of the index show: whole parts, of types that keys keep, of its own and of the primary key's, and included ones.
 pub fn shown(table: &Table, index: &Index) -> Vec<Shown> {
-    let own = index.parts.iter().enumerate().map(|(nth, part)| (part, ShownAt::Key(nth)));
+    // Terms do not show the value that they are of.
+    let parts = if index.terms.is_some() { &[] } else { &index.parts[..] };
+    let own = parts.iter().enumerate().map(|(nth, part)| (part, ShownAt::Key(nth)));
     let primary = table.primary.iter().flatten().enumerate().map(|(nth, part)| (part, ShownAt::RowKey(nth)));
     let all = own.chain(primary).filter(|(part, _)| is_shown(table, part));
     let mut shown: Vec<Shown> = all.map(|(part, place)| Shown { column: part.column, place }).collect();
@@ -194,7 +230,8 @@ pub fn shown(table: &Table, index: &Index) -> Vec<Shown> {
 
 /// Is the column among them?
 pub fn shows(table: &Table, index: &Index, column: usize) -> bool {
-    let parts = index.parts.iter().chain(table.primary.iter().flatten());
+    let own = index.parts.iter().filter(|_| index.terms.is_none());
+    let parts = own.chain(table.primary.iter().flatten());
     index.included.contains(&column) || parts.filter(|part| part.column == column).any(|part| is_shown(table, part))
 }
 
@@ -223,18 +260,6 @@ fn check(table: &Table, key: &[u8]) -> Result<()> {
         return Err(Fault::KeyTooLong { table: table.name.as_str().into(), max });
     }
     Ok(())
-}
-
-/// The keys that begin with these bytes end before this.
-pub fn after(prefix: &[u8]) -> std::ops::Bound<Vec<u8>> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < 0xFF {
-            end.push(last + 1);
-            return std::ops::Bound::Excluded(end);
-        }
-    }
-    std::ops::Bound::Unbounded
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The form of a key's columns in a map: as they are, or shortened (QU-27, QU-28). `key` has the whole story.
 
+use std::ops::Bound;
+
 use sha2::{Digest, Sha256};
 
 /// How long columns stand in a key. Each key of a table has its form, in the catalog.
@@ -56,4 +58,16 @@ impl KeyForm {
             KeyForm::Hashed => WHOLE_MAX,
         }
     }
+}
+
+/// The keys that begin with these bytes end before this.
+pub fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xFF {
+            end.push(last + 1);
+            return Bound::Excluded(end);
+        }
+    }
+    Bound::Unbounded
 }

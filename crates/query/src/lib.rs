@@ -13,4 +13,5 @@ pub mod key_form;
 pub mod nodes;
 pub mod plan;
 pub mod session;
+pub mod term;
 pub mod types;

@@ -4,7 +4,8 @@
 //! deadlocks and ends with the holder's transaction. Tables have a metadata lock besides, which keeps out their users.
 //!
 //! ```text
-//!   'L' schema 0 name     exclusive: a transaction gives the name to an object, or takes it from one
+//!   'L' schema 0 name     exclusive: a transaction gives the name to an object, or takes it from one;
+//!                         shared: a new constraint refers to a table of the name, which does not exist
 //!   'L' schema 0          shared: something is made in the schema; exclusive: the schema is made or dropped
 //!   'L' 0 'a' name        exclusive: an account is created, changed or dropped
 //!   'L' 0 'i' number      shared: a record refers to a role; exclusive: it is dropped
@@ -25,6 +26,7 @@ use crate::catalog::Writing;
 use crate::catalog::record::sequence_key;
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
+use crate::catalog::table::Table;
 use crate::catalog::view::{View, view_key};
 use crate::engine_fault::engine_fault;
 
@@ -62,6 +64,31 @@ impl Writing<'_> {
             }
             None if !is_own => Err(Fault::UnknownDatabase(schema.into())),
             _ => Ok(()),
+        }
+    }
+
+    /// Locks the name of a missing table, to which a new constraint refers. Fails with `Fault::ConcurrentChange` if
+    /// another transaction has meanwhile made it.
+    pub fn hold_missing(&mut self, schema: &str, name: &str) -> Result<()> {
+        self.lock(&name_key(schema, name), Strength::Shared)?;
+        match self.catalog.published().table(schema, name) {
+            Ok(_) => Err(Fault::ConcurrentChange),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Fails with `Fault::ConcurrentChange` if another transaction has meanwhile made a constraint that refers to this new
+    /// table, whose name the caller has claimed: it is to be checked with the table.
+    pub(super) fn check_children(&self, table: &Table) -> Result<()> {
+        let now = self.catalog.published().children(&table.schema, &table.name);
+        let is_seen = |child: &Arc<Table>| {
+            let seen = self.snapshot.table(&child.schema, &child.name);
+            seen.is_ok_and(|seen| seen.id == child.id && seen.refers_to(&table.schema, &table.name))
+        };
+        let is_changed = |child: &Arc<Table>| self.pending.changes.concern(&child.schema, &child.name);
+        match now.iter().all(|child| is_seen(child) || is_changed(child)) {
+            true => Ok(()),
+            false => Err(Fault::ConcurrentChange),
         }
     }
 

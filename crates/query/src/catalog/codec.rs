@@ -369,6 +369,7 @@ impl<'b> In<'b> {
             on_delete,
             on_update,
             deferral: Deferral::Never,
+            is_validated: true,
         })
     }
 

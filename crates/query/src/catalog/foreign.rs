@@ -96,8 +96,8 @@ impl Table {
         let fits = |unique: bool| {
             let is_whole = |parts: &[Part]| !unique || parts.len() == columns.len();
             self.indexes.iter().position(|index| {
-                // A partial index lacks rows.
-                let fits = index.predicate.is_none() && (index.unique || !unique);
+                // A partial index lacks rows, and one of terms does not find values.
+                let fits = index.predicate.is_none() && index.terms.is_none() && (index.unique || !unique);
                 fits && leads(&index.parts, columns) && is_whole(&index.parts)
             })
         };
@@ -120,19 +120,24 @@ impl Table {
     }
 }
 
+/// Adds the tables among these that refer to parents.
+pub(super) fn add_children<'t>(children: &mut Children, tables: impl Iterator<Item = &'t Arc<Table>>) {
+    for table in tables {
+        for key in &table.foreign_keys {
+            let of_parent = children.entry((key.parent_schema.clone(), key.parent.clone())).or_default();
+            let child = (table.schema.clone(), table.name.clone());
+            if !of_parent.contains(&child) {
+                of_parent.push(child);
+            }
+        }
+    }
+}
+
 impl Snapshot {
     /// Returns the child tables of each parent, by names, in these definitions.
     pub fn children_by_parent(&self) -> Children {
         let mut children = Children::new();
-        for table in self.schemas.values().flat_map(|schema| schema.tables.values()) {
-            for key in &table.foreign_keys {
-                let of_parent = children.entry((key.parent_schema.clone(), key.parent.clone())).or_default();
-                let child = (table.schema.clone(), table.name.clone());
-                if !of_parent.contains(&child) {
-                    of_parent.push(child);
-                }
-            }
-        }
+        add_children(&mut children, self.schemas.values().flat_map(|schema| schema.tables.values()));
         children
     }
 

@@ -40,6 +40,8 @@ pub struct ForeignKey {
     pub on_delete: Action,
     pub on_update: Action,
     pub deferral: Deferral,
+    /// False: rows that were there before the constraint have not been checked (NOT VALID).
+    pub is_validated: bool,
 }
 
 /// Whether checks may wait for the end of the transaction, and whether they do unless the transaction says otherwise.

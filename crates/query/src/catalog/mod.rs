@@ -36,8 +36,8 @@ pub mod statistics_record;
 pub mod table;
 pub mod table_lock;
 pub mod table_state;
-mod temporary;
-mod temporary_maps;
+pub mod temporary;
+pub mod temporary_maps;
 #[cfg(test)]
 mod tests;
 pub mod timestamps;
@@ -74,8 +74,6 @@ pub struct Catalog {
     version: AtomicU64,
     /// Held while a transaction that has changed definitions commits and publishes them.
     publishing: Mutex<()>,
-    /// Held by a change that is a transaction of its own: they come one after another.
-    alone: Mutex<()>,
     /// The next object id. One that a transaction has taken is not given again, however it ends.
     next_id: AtomicU64,
     /// The next number of a temporary table; they have numbers of their own.
@@ -94,7 +92,6 @@ impl Catalog {
             version: AtomicU64::new(snapshot.version),
             current: RwLock::new(Arc::new(snapshot)),
             publishing: Mutex::new(()),
-            alone: Mutex::new(()),
             next_id: AtomicU64::new(next_id),
             next_temporary: AtomicU64::new(temporary_maps::first_number(&left)?),
             left: Mutex::new(left),

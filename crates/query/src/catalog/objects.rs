@@ -7,6 +7,7 @@ use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
+use crate::catalog::temporary_maps::narrow;
 use crate::catalog::user_type::{TypeDefinition, UserType};
 use crate::catalog::view::View;
 
@@ -50,17 +51,17 @@ impl Objects {
 fn numbered<'s>(schemas: impl Iterator<Item = &'s Arc<Schema>>, is_overlay: bool) -> HashMap<ObjectId, Object> {
     let mut all = HashMap::new();
     for schema in schemas {
-        if !is_overlay {
-            all.insert(schema.id, Object::Schema(schema.clone()));
-            all.extend(schema.views.values().map(|view| (view.id, Object::View(view.clone()))));
+        if schema.is_temporary() == is_overlay {
+            all.insert(narrow(schema.id), Object::Schema(schema.clone()));
+            all.extend(schema.views.values().map(|view| (narrow(view.id), Object::View(view.clone()))));
             all.extend(schema.types.values().map(|ty| (ty.id, Object::Type(ty.clone()))));
             all.extend(schema.types.values().flat_map(domain_checks));
         }
         for table in schema.tables.values().filter(|table| table.temporary == is_overlay) {
-            all.extend(parts(table));
+            all.extend(parts(table).into_iter().map(|(id, part)| (narrow(id), part)));
         }
         let sequences = schema.sequences.values().filter(|sequence| sequence.temporary == is_overlay);
-        all.extend(sequences.map(|sequence| (sequence.id, Object::Sequence(sequence.clone()))));
+        all.extend(sequences.map(|sequence| (narrow(sequence.id), Object::Sequence(sequence.clone()))));
     }
     all.remove(&UNNUMBERED);
     all
@@ -72,7 +73,7 @@ fn domain_checks(ty: &Arc<UserType>) -> Vec<(ObjectId, Object)> {
             let checks = domain.checks.iter().enumerate();
             checks.map(|(at, check)| (check.id, Object::DomainCheck(ty.clone(), at))).collect()
         }
-        TypeDefinition::Enumeration(_) => Vec::new(),
+        TypeDefinition::Enumeration(_) | TypeDefinition::Composite(_) => Vec::new(),
     }
 }
 

@@ -30,10 +30,11 @@ use crate::catalog::table::{Check, Index, KeptQuery, Table, TableId};
 use crate::catalog::table_state::TableState;
 use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
+use crate::nodes::term_test::TermForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
 /// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys, version 8 before the deferral of unique keys and the kept query.
-const VERSION: u8 = 9;
+const VERSION: u8 = 11;
 /// The deferrals by number.
 const DEFERRALS: [Deferral; 3] = [Deferral::Never, Deferral::Immediate, Deferral::Deferred];
 /// The size of a piece in bytes.
@@ -176,6 +177,11 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     table.foreign_keys.iter().for_each(|key| out.byte(key.deferral as u8));
     table.indexes.iter().for_each(|index| out.byte(index.deferral as u8 | u8::from(index.is_primary) << 2));
     encode_query(table.query.as_deref(), &mut out);
+    // The part that version 10 has added.
+    table.indexes.iter().for_each(|index| out.byte(TermForm::code(index.terms)));
+    // The part that version 11 has added.
+    table.checks.iter().for_each(|check| out.byte(u8::from(check.is_validated)));
+    table.foreign_keys.iter().for_each(|key| out.byte(u8::from(key.is_validated)));
     Ok(out.0)
 }
 
@@ -293,13 +299,15 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             is_unseen: false,
             included: Vec::new(),
             predicate: None,
+            terms: None,
             parts,
             form,
             comment,
         })
     })?;
     let checks = from.list(|from| {
-        Ok(Check { id: UNNUMBERED, name: from.text()?, text: from.text()?, enforced: from.byte()? != 0 })
+        let (name, text, enforced) = (from.text()?, from.text()?, from.byte()? != 0);
+        Ok(Check { id: UNNUMBERED, name, text, enforced, is_validated: true })
     })?;
     let (collation, comment, created) = (from.collation()?, from.text()?, from.number()? as i64);
     let foreign_keys = if format < 2 { Vec::new() } else { from.list(|from| from.foreign_key(count))? };
@@ -357,6 +365,23 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             index.is_primary = byte & 4 != 0;
         }
         table.query = decode_query(&mut from)?;
+    }
+    if format >= 10 {
+        for index in &mut table.indexes {
+            index.terms = TermForm::of_code(from.byte()?).ok_or_else(damaged)?;
+            let is_fit = index.parts.len() == 1 && !index.unique && index.included.is_empty();
+            if index.terms.is_some() && !is_fit {
+                return Err(damaged());
+            }
+        }
+    }
+    if format >= 11 {
+        for check in &mut table.checks {
+            check.is_validated = from.byte()? != 0;
+        }
+        for key in &mut table.foreign_keys {
+            key.is_validated = from.byte()? != 0;
+        }
     }
     Ok(table.with_derived_fields())
 }

@@ -22,7 +22,8 @@ use crate::catalog::decode::decode;
 use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
 use crate::catalog::table::{Part, Table};
 use crate::engine_fault::engine_fault;
-use crate::key::{after, cut, encode_parts};
+use crate::key::{cut, encode_parts};
+use crate::key_form::after;
 use crate::types::Type;
 use crate::value::Value;
 use datum::temporal::Timestamp;
@@ -150,7 +151,8 @@ impl<'g> Gathering<'g> {
     /// Returns the maps of the table and of its indexes, with their key parts.
     fn keys(&self) -> Vec<(MapId, &'g [Part])> {
         let primary = self.table.primary.iter().map(|parts| (self.table.map, &parts[..]));
-        primary.chain(self.table.indexes.iter().map(|index| (index.map, &index.parts[..]))).collect()
+        let of_values = self.table.indexes.iter().filter(|index| index.terms.is_none());
+        primary.chain(of_values.map(|index| (index.map, &index.parts[..]))).collect()
     }
 
     fn take(&mut self, wanted: &[usize], rows: &mut Vec<Vec<Value>>) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::catalog::codec::{In, Out};
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
+use crate::catalog::temporary_maps;
 use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 use crate::types::Collation;
@@ -27,6 +28,16 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Returns whether it holds the temporary objects of a session.
+    pub fn is_temporary(&self) -> bool {
+        self.id >= temporary_maps::FIRST
+    }
+
+    /// Makes the schema of a session's temporary objects.
+    pub fn temporary(name: &str, maker: Maker, id: ObjectId) -> Schema {
+        Schema { id, maker, ..Schema::new(name) }
+    }
+
     pub(super) fn new(name: &str) -> Schema {
         Schema {
             id: UNNUMBERED,

@@ -38,8 +38,10 @@ pub struct Snapshot {
     pub default_access: Arc<DefaultAccesses>,
     /// The accounts that the transaction has changed which sees these definitions.
     pub accounts: Arc<PendingAccounts>,
-    /// The shared definitions below a session's temporary tables. None if there are none.
+    /// The shared definitions below a session's temporary objects. None if there are none.
     pub below: Option<Arc<Snapshot>>,
+    /// The stored name of the schema that holds the session's temporary objects. None: there is none, or they lie among the shared ones.
+    pub temporary_schema: Option<Arc<str>>,
     /// By number.
     pub(super) objects: Objects,
 }
@@ -70,6 +72,19 @@ impl Snapshot {
         self.schemas.values().flat_map(|schema| schema.types.values())
     }
 
+    /// Returns a type and those that are over it, directly or through others.
+    pub fn user_types_over(&self, ty: &UserType) -> Vec<Arc<UserType>> {
+        let mut family: Vec<Arc<UserType>> = self.user_types().filter(|known| known.id == ty.id).cloned().collect();
+        let mut at = 0;
+        while let Some(inner) = family.get(at).cloned() {
+            at += 1;
+            let over = self.user_types().filter(|over| over.is_over(&inner));
+            let new: Vec<_> = over.filter(|over| !family.iter().any(|known| known.id == over.id)).cloned().collect();
+            family.extend(new);
+        }
+        family
+    }
+
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
         match self.schemas.get(schema) {
             Some(found) => found.tables.get(name).ok_or_else(|| Fault::unknown_table(schema, name)),
@@ -82,7 +97,7 @@ impl Snapshot {
     pub fn object(&self, id: ObjectId) -> Option<&Object> {
         match &self.below {
             Some(below) if id < temporary_maps::FIRST => below.object(id),
-            below => self.objects.get(id, self.schemas.values(), below.is_some()),
+            below => self.objects.get(temporary_maps::narrow(id), self.schemas.values(), below.is_some()),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::catalog::keyspace_rows::KeyspaceTable;
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
+use crate::nodes::term_test::TermForm;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -200,6 +201,8 @@ pub struct Index {
     pub generated: bool,
     /// Declared as a constraint rather than as an index.
     pub is_constraint: bool,
+    /// Of an index of terms, which has one part: the terms of its values (QU-66). It is neither unique nor does it include columns.
+    pub terms: Option<TermForm>,
     /// Columns whose values the entries carry beside the key.
     pub included: Vec<usize>,
     /// Of a partial index: the hidden column that is true in the rows of the index (QU-47).
@@ -248,6 +251,8 @@ pub struct Check {
     pub name: String,
     pub text: String,
     pub enforced: bool,
+    /// False: rows that were there before the constraint have not been checked (NOT VALID).
+    pub is_validated: bool,
 }
 
 impl Table {

@@ -7,14 +7,18 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use datum::Result;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch};
 
+use crate::catalog::foreign::add_children;
 use crate::catalog::record::temporary_key;
+use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Table, TableId};
 use crate::catalog::temporary_maps::{drop_left, drop_maps, maps_as_bytes, maps_of};
+use crate::catalog::view::View;
 use crate::catalog::{Catalog, Snapshot};
 use crate::engine_fault::engine_fault;
 
@@ -41,6 +45,11 @@ impl Catalog {
         Ok(found)
     }
 
+    /// Returns a number for a temporary object.
+    pub fn new_temporary_id(&self) -> TableId {
+        self.next_temporary.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Drops a temporary table that no transaction uses any more.
     pub fn end_temporary(&self, table: &Table) -> Result<()> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
@@ -51,11 +60,47 @@ impl Catalog {
     }
 }
 
+/// The temporary objects of a session. Those of a dialect without a schema for them hide shared ones of their names.
+#[derive(Clone, Debug, Default)]
+pub struct TemporaryObjects {
+    /// The session's schema of temporary objects, with these.
+    pub schema: Option<Arc<Schema>>,
+    /// Tables and sequences that lie among the shared ones.
+    pub tables: Vec<Arc<Table>>,
+    pub sequences: Vec<Arc<Sequence>>,
+}
+
+impl TemporaryObjects {
+    /// Returns whether there are no objects. The schema may be there.
+    pub fn is_empty(&self) -> bool {
+        let is_empty =
+            |schema: &Arc<Schema>| schema.tables.is_empty() && schema.views.is_empty() && schema.sequences.is_empty();
+        self.tables.is_empty() && self.sequences.is_empty() && self.schema.as_ref().is_none_or(is_empty)
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.tables.iter().chain(self.schema.iter().flat_map(|schema| schema.tables.values()))
+    }
+
+    /// Removes tables, with the sequences that they own.
+    pub fn remove_tables(&mut self, is_gone: impl Fn(TableId) -> bool) {
+        let owner_is_gone = |sequence: &Sequence| sequence.owned_by.is_some_and(&is_gone);
+        self.tables.retain(|table| !is_gone(table.id));
+        self.sequences.retain(|sequence| !owner_is_gone(sequence));
+        if let Some(schema) = &mut self.schema {
+            let schema = Arc::make_mut(schema);
+            schema.tables.retain(|_, table| !is_gone(table.id));
+            schema.sequences.retain(|_, sequence| !owner_is_gone(sequence));
+        }
+    }
+}
+
 impl Snapshot {
-    /// Returns these definitions with temporary tables and sequences layered over them, which hide those of the same
-    /// names, and tables views.
-    pub fn with_temporary(self: &Arc<Snapshot>, tables: &[Arc<Table>], sequences: &[Arc<Sequence>]) -> Arc<Snapshot> {
-        if tables.is_empty() && sequences.is_empty() {
+    /// Returns these definitions with temporary objects layered over them. Tables and sequences beside their schema hide
+    /// those of the same names, and tables views.
+    pub fn with_temporary(self: &Arc<Snapshot>, temporary: &TemporaryObjects) -> Arc<Snapshot> {
+        let TemporaryObjects { schema, tables, sequences } = temporary;
+        if schema.is_none() && tables.is_empty() && sequences.is_empty() {
             return self.clone();
         }
         let mut over = Snapshot::clone(self);
@@ -71,6 +116,13 @@ impl Snapshot {
             let Some(schema) = over.schemas.get_mut(&sequence.schema) else { continue };
             Arc::make_mut(schema).sequences.insert(sequence.name.clone(), sequence.clone());
         }
+        if let Some(schema) = schema {
+            over.temporary_schema = Some(schema.name.as_str().into());
+            over.schemas.insert(schema.name.clone(), schema.clone());
+            if schema.tables.values().any(|table| !table.foreign_keys.is_empty()) {
+                add_children(Arc::make_mut(&mut over.children), schema.tables.values());
+            }
+        }
         Arc::new(over)
     }
 
@@ -79,14 +131,41 @@ impl Snapshot {
         self.below.as_deref().unwrap_or(self)
     }
 
-    pub fn temporary_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
-        let tables = self.schemas.values().flat_map(|schema| schema.tables.values());
-        tables.filter(|table| table.temporary)
+    /// Returns the schema of the session's temporary objects.
+    pub fn temporary(&self) -> Option<&Arc<Schema>> {
+        self.schemas.get(&**self.temporary_schema.as_ref()?)
     }
 
-    pub fn temporary_sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+    /// Returns the definitions that a view sees: the shared ones, and the temporary relations that a temporary view reads.
+    pub fn seen_by_view(self: &Arc<Snapshot>, view: &View) -> Arc<Snapshot> {
+        let Some(below) = &self.below else { return self.clone() };
+        let Some(schema) = self.temporary().filter(|_| view.temporary) else { return below.clone() };
+        let reads = |id: TableId| view.reads.contains(&id);
+        let mut seen = Schema::clone(schema);
+        seen.tables.retain(|_, table| reads(table.id));
+        seen.views.retain(|_, view| reads(view.id));
+        seen.sequences.retain(|_, sequence| reads(sequence.id));
+        below.with_temporary(&TemporaryObjects { schema: Some(Arc::new(seen)), ..TemporaryObjects::default() })
+    }
+
+    /// Returns the temporary objects of these definitions.
+    pub fn temporary_objects(&self) -> TemporaryObjects {
+        if let Some(schema) = self.temporary() {
+            return TemporaryObjects { schema: Some(schema.clone()), ..TemporaryObjects::default() };
+        }
         let sequences = self.schemas.values().flat_map(|schema| schema.sequences.values());
-        sequences.filter(|sequence| sequence.temporary)
+        TemporaryObjects {
+            schema: None,
+            tables: self.temporary_tables().cloned().collect(),
+            sequences: sequences.filter(|sequence| sequence.temporary).cloned().collect(),
+        }
+    }
+
+    pub fn temporary_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let own = self.temporary();
+        let shared = own.is_none().then(|| self.schemas.values()).into_iter().flatten();
+        let tables = own.into_iter().chain(shared).flat_map(|schema| schema.tables.values());
+        tables.filter(|table| table.temporary)
     }
 
     pub fn is_temporary(&self, schema: &str, name: &str) -> bool {

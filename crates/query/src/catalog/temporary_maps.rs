@@ -9,8 +9,17 @@ use engine::rows::{CATALOG, Isolation, MapId, Transaction};
 use crate::catalog::table::{Table, TableId};
 use crate::engine_fault::engine_fault;
 
-/// The first number of temporary tables, also after a restart.
+/// The first number of temporary objects, also after a restart.
 pub const FIRST: TableId = 1 << 62;
+
+/// The bits of a temporary object's number that a dialect with small object identifiers keeps.
+pub const NARROW_BITS: u32 = 30;
+
+/// Returns the number under which an overlay finds an object: that of a temporary one without the bits above `NARROW_BITS`.
+/// Two objects of one session share it only if a billion others were made between them.
+pub fn narrow(id: TableId) -> TableId {
+    if id >= FIRST { FIRST | id & ((1 << NARROW_BITS) - 1) } else { id }
+}
 
 pub fn maps_as_bytes(table: &Table) -> Vec<u8> {
     table.maps().into_iter().flat_map(MapId::to_le_bytes).collect()

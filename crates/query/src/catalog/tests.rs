@@ -61,7 +61,7 @@ impl World {
 
     /// Changes definitions and waits until the change is durable.
     pub fn change<T>(&self, change: impl FnOnce(&mut Writing<'_>) -> Result<T>) -> T {
-        let mut writing = self.catalog.write().expect("nobody else changes definitions");
+        let mut writing = self.catalog.write();
         let made = change(&mut writing).expect("the change is possible");
         self.await_durable(writing.commit().expect("the change commits"));
         made
@@ -102,12 +102,19 @@ fn table(writing: &mut Writing<'_>) -> Table {
         is_constraint: true,
         included: Vec::new(),
         predicate: None,
+        terms: None,
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
         is_unseen: false,
     });
-    table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text: "a > b".into(), enforced: true });
+    table.checks.push(Check {
+        id: UNNUMBERED,
+        name: "c".into(),
+        text: "a > b".into(),
+        enforced: true,
+        is_validated: true,
+    });
     table.foreign_keys.push(ForeignKey {
         id: UNNUMBERED,
         name: "f".into(),
@@ -118,6 +125,7 @@ fn table(writing: &mut Writing<'_>) -> Table {
         on_delete: Action::Nothing,
         on_update: Action::Nothing,
         deferral: Deferral::Never,
+        is_validated: true,
     });
     table
 }

@@ -2,10 +2,12 @@
 //!
 //! A type's values lie in rows and keys in the form of a storage type, so the executor needs no definition. A value of an
 //! enumeration is the key of its label. Keys order as labels do, byte by byte, and between any two another one fits: a
-//! label that is added anywhere leaves the keys of the others, and with them every index, as they are.
+//! label that is added anywhere leaves the keys of the others, and with them every index, as they are. A value of a
+//! composite type is a record, which carries the names and types of its fields: the type of stored values cannot change.
 
 use std::sync::Arc;
 
+use datum::value::{RecordField, RecordType};
 use datum::{Fault, Result};
 
 use crate::catalog::codec::{DefinitionHead, In, Out};
@@ -18,6 +20,7 @@ const VERSION: u8 = 1;
 /// The kinds of types in a record.
 const ENUMERATION: u8 = 1;
 const DOMAIN: u8 = 2;
+const COMPOSITE: u8 = 3;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserType {
@@ -36,6 +39,25 @@ pub enum TypeDefinition {
     /// The labels in their order.
     Enumeration(Vec<EnumLabel>),
     Domain(DomainDefinition),
+    Composite(CompositeDefinition),
+}
+
+/// A type whose values are rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompositeDefinition {
+    /// The names and types of the attributes, as values of the type carry them.
+    pub row: Arc<RecordType>,
+    /// The rest of each attribute.
+    pub attributes: Vec<CompositeAttribute>,
+    /// The highest number that an attribute has had.
+    pub last_number: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompositeAttribute {
+    /// It stays when others before it are dropped.
+    pub number: u16,
+    pub comment: String,
 }
 
 /// A type with fewer values than another one, whose form they have. The texts are the maker's.
@@ -77,6 +99,24 @@ impl UserType {
         table.columns.iter().any(|column| self.numbers.contains(&column.ty.id))
     }
 
+    /// Returns the type of the records that are its values, if it is a composite type.
+    pub fn row(&self) -> Option<&Arc<RecordType>> {
+        match &self.definition {
+            TypeDefinition::Composite(composite) => Some(&composite.row),
+            TypeDefinition::Enumeration(_) | TypeDefinition::Domain(_) => None,
+        }
+    }
+
+    /// Returns whether an attribute of the type, or the values behind a domain, have another type or are arrays of it.
+    pub fn is_over(&self, inner: &UserType) -> bool {
+        let is_it = |number: u32| inner.numbers.contains(&TypeId(number));
+        match &self.definition {
+            TypeDefinition::Enumeration(_) => false,
+            TypeDefinition::Domain(domain) => is_it(domain.base.id.0),
+            TypeDefinition::Composite(composite) => composite.row.fields.iter().any(|field| is_it(field.number)),
+        }
+    }
+
     /// Returns the numbers of the type and of its parts.
     pub(super) fn ids(&self) -> Vec<ObjectId> {
         match &self.definition {
@@ -86,6 +126,7 @@ impl UserType {
             TypeDefinition::Domain(domain) => {
                 std::iter::once(self.id).chain(domain.checks.iter().map(|check| check.id)).collect()
             }
+            TypeDefinition::Composite(_) => vec![self.id],
         }
     }
 
@@ -96,7 +137,7 @@ impl UserType {
                 let labels = labels.iter().map(|label| EnumLabel { is_pending: false, ..label.clone() });
                 Arc::new(UserType { definition: TypeDefinition::Enumeration(labels.collect()), ..(**ty).clone() })
             }
-            TypeDefinition::Enumeration(_) | TypeDefinition::Domain(_) => ty.clone(),
+            TypeDefinition::Enumeration(_) | TypeDefinition::Domain(_) | TypeDefinition::Composite(_) => ty.clone(),
         }
     }
 }
@@ -188,6 +229,19 @@ pub(super) fn encode_type(ty: &UserType) -> Vec<u8> {
                 out.byte(u8::from(*is_validated));
             }
         }
+        TypeDefinition::Composite(CompositeDefinition { row, attributes, last_number }) => {
+            out.byte(COMPOSITE);
+            out.number(u64::from(row.number));
+            out.number(u64::from(*last_number));
+            out.count(attributes.len());
+            for (field, CompositeAttribute { number, comment }) in row.fields.iter().zip(attributes) {
+                let RecordField { name, number: ty, length, shape, record: _ } = field;
+                out.text(name);
+                out.ty(&Type::plain(shape.storage, TypeId(*ty), (*length, 0), true, shape.collation));
+                out.number(u64::from(*number));
+                out.text(comment);
+            }
+        }
     }
     out.0
 }
@@ -202,6 +256,7 @@ pub(super) fn decode_type(bytes: &[u8]) -> Result<UserType> {
         let number = from.number()?;
         u32::try_from(number).map_err(|_| Fault::corrupt("a type's record"))
     };
+    let small = |from: &mut In<'_>| u16::try_from(number(from)?).map_err(|_| Fault::corrupt("a type's record"));
     let numbers = from.list(|from| number(from).map(TypeId))?;
     let comment = from.text()?;
     let definition = match from.byte()? {
@@ -217,6 +272,18 @@ pub(super) fn decode_type(bytes: &[u8]) -> Result<UserType> {
                 Ok(DomainCheck { id, name, text, is_validated: from.byte()? != 0 })
             })?;
             TypeDefinition::Domain(DomainDefinition { base, default, is_not_null, checks })
+        }
+        COMPOSITE => {
+            let (of_row, last_number) = (number(&mut from)?, small(&mut from)?);
+            let parts = from.list(|from| {
+                let (name, ty) = (from.text()?.into(), from.ty()?);
+                let (number, length, shape) = (ty.id.0, ty.length, ty.shape());
+                let field = RecordField { name, number, length, shape, record: None };
+                Ok((field, CompositeAttribute { number: small(from)?, comment: from.text()? }))
+            })?;
+            let (fields, attributes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+            let row = Arc::new(RecordType { number: of_row, fields: fields.into() });
+            TypeDefinition::Composite(CompositeDefinition { row, attributes, last_number })
         }
         _ => return Err(Fault::corrupt("a type of an unknown kind")),
     };
@@ -288,7 +355,22 @@ mod tests {
             is_not_null: true,
             checks: vec![check],
         };
-        for ty in [ty.clone(), UserType { definition: TypeDefinition::Domain(domain), ..ty }] {
+        let field = |name: &str, number: u32, storage: datum::Storage| RecordField {
+            name: name.into(),
+            number,
+            length: u32::MAX,
+            shape: storage.into(),
+            record: None,
+        };
+        let fields =
+            vec![field("a", 23, datum::Storage::Int { bytes: 4, signed: true }), field("b", 25, datum::Storage::Text)];
+        let attributes = [(1, ""), (7, "the second")];
+        let attributes = attributes.map(|(number, comment)| CompositeAttribute { number, comment: comment.into() });
+        let row = Arc::new(RecordType { number: 1 << 27, fields: fields.into() });
+        let composite = CompositeDefinition { row, attributes: attributes.into(), last_number: 9 };
+        let kinds = [TypeDefinition::Domain(domain), TypeDefinition::Composite(composite)];
+        let others = kinds.map(|definition| UserType { definition, ..ty.clone() });
+        for ty in others.into_iter().chain([ty]) {
             let bytes = encode_type(&ty);
             assert_eq!(decode_type(&bytes).unwrap(), ty);
             assert!((0..bytes.len()).all(|end| decode_type(&bytes[..end]).is_err()));

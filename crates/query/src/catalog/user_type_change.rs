@@ -17,9 +17,15 @@ impl Writing<'_> {
     /// Stores a type, new or changed. A renamed one loses its old name by `forget_type_name` first.
     pub fn put_type(&mut self, ty: UserType) -> Result<Arc<UserType>> {
         match self.snapshot.user_type(&ty.schema, &ty.name).cloned() {
-            Some(old) => self.claim_type(&old)?,
+            Some(old) => {
+                self.claim_type(&old)?;
+                if old.row() != ty.row() {
+                    self.check_users(&old)?;
+                }
+            }
             None => self.claim_name(&ty.schema, &ty.name)?,
         }
+        self.hold(|used| ty.is_over(used))?;
         self.forget_type_pieces(ty.id)?;
         for (piece, bytes) in encode_type(&ty).chunks(PIECE).enumerate() {
             put(&mut self.txn, &type_key(ty.id, piece as u16), bytes)?;
@@ -30,19 +36,33 @@ impl Writing<'_> {
         Ok(ty)
     }
 
-    /// Drops a type that no table uses. Fails if another transaction has meanwhile made a table that does.
+    /// Drops a type that no table and no other type uses. Fails if another transaction has meanwhile made one that does.
     pub fn drop_type(&mut self, ty: &UserType) -> Result<()> {
         self.forget_type_name(ty)?;
+        self.check_users(ty)?;
+        self.forget_type_pieces(ty.id)
+    }
+
+    /// Fails if another transaction has meanwhile made a table or a type that uses the type.
+    fn check_users(&self, ty: &UserType) -> Result<()> {
         let published = self.catalog.published();
+        let family = published.user_types_over(ty);
+        for over in family.iter().filter(|over| over.id != ty.id) {
+            let seen = self.snapshot.user_type(&over.schema, &over.name);
+            let is_changed = self.pending.changes.types.contains_key(&*name_of(&over.schema, &over.name));
+            if !is_changed && !seen.is_some_and(|seen| Arc::ptr_eq(seen, over)) {
+                return Err(Fault::ConcurrentChange);
+            }
+        }
         for table in published.schemas.values().flat_map(|schema| schema.tables.values()) {
             let seen = self.snapshot.schemas.get(&table.schema).and_then(|schema| schema.tables.get(&table.name));
             let is_replaced = self.pending.changes.concern(&table.schema, &table.name)
                 || seen.is_some_and(|seen| Arc::ptr_eq(seen, table));
-            if ty.is_used_by(table) && !is_replaced {
+            if !is_replaced && family.iter().any(|ty| ty.is_used_by(table)) {
                 return Err(Fault::ConcurrentChange);
             }
         }
-        self.forget_type_pieces(ty.id)
+        Ok(())
     }
 
     fn forget_type_pieces(&mut self, id: ObjectId) -> Result<()> {
@@ -70,7 +90,19 @@ impl Writing<'_> {
 
     /// Locks the types of a table's columns, so that none is dropped before the transaction ends.
     pub(super) fn hold_types(&mut self, table: &Table) -> Result<()> {
-        let used: Vec<Arc<UserType>> = self.snapshot.user_types().filter(|ty| ty.is_used_by(table)).cloned().collect();
+        self.hold(|ty| ty.is_used_by(table))
+    }
+
+    /// Locks the types that are used, and those that they are over.
+    fn hold(&mut self, is_used: impl Fn(&UserType) -> bool) -> Result<()> {
+        let mut used: Vec<Arc<UserType>> = self.snapshot.user_types().filter(|ty| is_used(ty)).cloned().collect();
+        let mut at = 0;
+        while let Some(over) = used.get(at).cloned() {
+            at += 1;
+            let inner = self.snapshot.user_types().filter(|inner| over.is_over(inner));
+            let new: Vec<_> = inner.filter(|inner| !used.iter().any(|known| known.id == inner.id)).cloned().collect();
+            used.extend(new);
+        }
         for ty in used {
             self.lock(&type_key(ty.id, 0), Strength::Shared)?;
             // A change of the type leaves the table's rows as they are.

@@ -50,8 +50,41 @@ pub struct View {
     pub collation: String,
     /// The base table or view of an updatable view, as (schema, name).
     pub over: Option<(String, String)>,
+    /// A temporary view, which its session drops when it ends.
+    pub temporary: bool,
+    /// The temporary relations that a temporary view reads.
+    pub reads: Vec<ObjectId>,
+    /// The role that made a temporary view, by the dialect's number. Others have access records.
+    pub owner: u32,
     /// The view was dropped or replaced, which invalidates plans that contain it.
     pub gone: AtomicBool,
+}
+
+impl View {
+    /// Returns a copy for a change of its definition.
+    pub fn copy(&self) -> View {
+        View {
+            id: self.id,
+            maker: self.maker,
+            schema: self.schema.clone(),
+            name: self.name.clone(),
+            columns: self.columns.clone(),
+            types: self.types.clone(),
+            text: self.text.clone(),
+            definer: self.definer.clone(),
+            invoker: self.invoker,
+            algorithm: self.algorithm,
+            check: self.check,
+            modes: self.modes.clone(),
+            charset: self.charset.clone(),
+            collation: self.collation.clone(),
+            over: self.over.clone(),
+            temporary: self.temporary,
+            reads: self.reads.clone(),
+            owner: self.owner,
+            gone: AtomicBool::new(false),
+        }
+    }
 }
 
 pub fn view_key(id: u64, piece: u16) -> Vec<u8> {
@@ -123,6 +156,9 @@ pub fn decode_view(bytes: &[u8]) -> Result<View> {
         charset,
         collation,
         over,
+        temporary: false,
+        reads: Vec::new(),
+        owner: 0,
         gone: AtomicBool::new(false),
     })
 }

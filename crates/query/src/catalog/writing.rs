@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use datum::{Fault, Result};
 use engine::rows::{CATALOG, Isolation, SnapshotAside, Transaction};
-use stdx::sync::{Mutex, MutexGuard};
+use stdx::sync::Mutex;
 
 use crate::catalog::changes::{Changes, name_of};
 use crate::catalog::object_id::{Maker, UNNUMBERED};
@@ -21,7 +21,7 @@ use crate::catalog::record::{
 use crate::catalog::schema::{Schema, encode_schema};
 use crate::catalog::sequence::HeldCounter;
 use crate::catalog::snapshot::Snapshot;
-use crate::catalog::table::{Table, TableId};
+use crate::catalog::table::{Index, Table, TableId};
 use crate::catalog::view::{View, encode_view, view_key};
 use crate::catalog::{Catalog, temporary_maps};
 use crate::engine_fault::engine_fault;
@@ -43,27 +43,23 @@ pub struct Writing<'c> {
     lent: Option<Lent>,
     /// The snapshot of the session's transaction, which reads the newest rows meanwhile.
     aside: Option<SnapshotAside>,
-    /// Held while a change is a transaction of its own.
-    _alone: Option<MutexGuard<'c, ()>>,
     /// Only temporary tables change, so nothing is published.
     pub temporary: bool,
 }
 
 impl Catalog {
-    /// Begins a change of definitions that is a transaction of its own. The caller holds the tables' metadata locks
-    /// exclusively.
-    pub fn write(&self) -> Result<Writing<'_>> {
-        let alone = self.alone.lock();
-        let snapshot = Snapshot::clone(&self.snapshot());
-        Ok(self.writing(snapshot, false, Some(alone)))
+    /// Begins a change of definitions that is a transaction of its own. The caller holds the metadata locks of the
+    /// tables that it changes. Others change other definitions meanwhile (QU-45).
+    pub fn write(&self) -> Writing<'_> {
+        self.writing(Snapshot::clone(&self.published()), false)
     }
 
     /// Begins a change of temporary tables, over the definitions that their session sees.
     pub fn write_temporary(&self, seen: &Snapshot) -> Writing<'_> {
-        self.writing(seen.clone(), true, None)
+        self.writing(seen.clone(), true)
     }
 
-    fn writing<'c>(&'c self, snapshot: Snapshot, temporary: bool, alone: Option<MutexGuard<'c, ()>>) -> Writing<'c> {
+    fn writing(&self, snapshot: Snapshot, temporary: bool) -> Writing<'_> {
         Writing {
             catalog: self,
             snapshot,
@@ -72,7 +68,6 @@ impl Catalog {
             held_before: Vec::new(),
             lent: None,
             aside: None,
-            _alone: alone,
             temporary,
         }
     }
@@ -87,7 +82,7 @@ impl Catalog {
         lent: &Lent,
     ) -> Writing<'_> {
         let aside = Some(txn.read_newest());
-        let mut writing = self.writing(seen.clone(), temporary, None);
+        let mut writing = self.writing(seen.clone(), temporary);
         std::mem::replace(&mut writing.txn, txn).rollback();
         writing.pending.changes = pending.changes.clone();
         writing.held_before = pending.counters.iter().map(HeldCounter::id).collect();
@@ -152,6 +147,7 @@ impl Writing<'_> {
         }
         if old.is_none() {
             self.claim_name(&table.schema, &table.name)?;
+            self.check_children(&table)?;
         }
         self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
@@ -163,7 +159,12 @@ impl Writing<'_> {
     }
 
     /// Stores a new version of a table beside which others go on to use the published one, to the commit and after it (QU-65).
+    /// The new version has all maps of the old one, and no other constraint.
     pub fn put_table_in_use(&mut self, table: Table) -> Result<()> {
+        let old = self.snapshot.table(&table.schema, &table.name)?;
+        let has_kept = |index: &Index| table.indexes.iter().any(|other| other.map == index.map);
+        let is_same = old.id == table.id && old.map == table.map && old.foreign_keys == table.foreign_keys;
+        assert!(is_same && old.indexes.iter().all(has_kept), "QU-65: others use the maps");
         let table = self.put_table(table)?;
         self.changes().in_use.insert(table.id);
         Ok(())
@@ -204,6 +205,10 @@ impl Writing<'_> {
 
     /// Stores a view, new or in place of the one of that name.
     pub fn put_view(&mut self, view: View) -> Result<()> {
+        if view.temporary {
+            self.schema_mut(&view.schema)?.views.insert(view.name.clone(), Arc::new(view));
+            return Ok(());
+        }
         if let Some(old) = self.snapshot.view(&view.schema, &view.name).cloned() {
             self.take_view_out(&old)?;
         }
@@ -224,6 +229,10 @@ impl Writing<'_> {
 
     /// Removes a view before it is stored under another name. Its owner and privileges stay.
     pub fn take_view_out(&mut self, view: &View) -> Result<()> {
+        if view.temporary {
+            self.schema_mut(&view.schema)?.views.remove(&view.name);
+            return Ok(());
+        }
         self.claim_view(view)?;
         self.give_up_name(&view.schema, &view.name)?;
         let mut piece = 0;

@@ -8,6 +8,7 @@ use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::subquery_cache::SubqueryCache;
 use crate::nodes::context::EvalContext;
+use crate::nodes::walk::RoundReaders;
 
 /// Caches by the id of the subquery or common table expression.
 #[derive(Default)]
@@ -25,6 +26,19 @@ pub struct Caches {
 }
 
 impl Caches {
+    /// Forgets the results that depend on the rows of a round that is over.
+    pub fn forget(&mut self, round: &RoundReaders) {
+        for id in &round.commons {
+            self.commons.remove(id);
+            self.growing.remove(id);
+        }
+        for id in &round.subqueries {
+            self.answers.remove(id);
+            self.repeats.remove(id);
+            self.listings.remove(id);
+        }
+    }
+
     /// Empties the caches but keeps the maps' allocations.
     pub fn clear(&mut self) {
         self.answers.clear();

@@ -21,8 +21,9 @@ use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, duplicate, replace, take_out};
 use crate::exec::spill::rows::Rows;
-use crate::key::{after, encode_part, row_key};
+use crate::key::{encode_part, row_key};
 use crate::key_form::KeyForm;
+use crate::key_form::after;
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
@@ -549,18 +550,26 @@ pub fn check_rows(
     by: KeyAt,
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    each_orphan(
+    let mut found = None;
+    let checked = each_orphan(
         txn,
         child,
         key,
         parent,
         by,
         |_| host(ctx).look_up(),
-        |_| Err(Fault::ParentMissing(Box::new(key.parts(child)))),
-    )
+        |_, row| {
+            found = Some(row.to_vec());
+            Err(Fault::ParentMissing(Box::new(key.parts(child))))
+        },
+    );
+    match found {
+        Some(row) => Err(parent_missing(child, key, &row, ctx)),
+        None => checked,
+    }
 }
 
-/// Calls `each` with the key of every row without a parent, as the transaction sees them.
+/// Calls `orphan` with the key of every row without a parent, as the transaction sees them, and with the row, of which the columns of the foreign key are read.
 pub fn each_orphan(
     txn: &mut Transaction,
     child: &Table,
@@ -568,7 +577,7 @@ pub fn each_orphan(
     parent: &Table,
     by: KeyAt,
     mut tick: impl FnMut(usize) -> Result<()>,
-    mut orphan: impl FnMut(&[u8]) -> Result<()>,
+    mut orphan: impl FnMut(&[u8], &[Value]) -> Result<()>,
 ) -> Result<()> {
     let mut cursor = txn.scan(child.map, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
     let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; child.columns.len()]);
@@ -585,7 +594,7 @@ pub fn each_orphan(
                 Some(sought) => is_there(txn, parent, by, values.len(), &sought)?,
             };
             if !found {
-                orphan(row_key)?;
+                orphan(row_key, &row)?;
             }
         }
     }

@@ -41,8 +41,9 @@ pub fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut Eva
         for (row_key, bytes) in batch.iter() {
             decode(table, bytes, &all, &mut row)?;
             for (at, sorter) in fresh.iter().zip(&mut sorters).filter(|(at, _)| table.indexes[**at].has_entry(&row)) {
-                key::entry(table, &table.indexes[*at], &row, row_key, &mut key, &mut value)?;
-                sorter.push(|out| out.extend_from_slice(&key), std::iter::once(Cell::Bytes(&value)), ctx)?;
+                key::each_entry(table, &table.indexes[*at], (&row, row_key), (&mut key, &mut value), |key, value| {
+                    sorter.push(|out| out.extend_from_slice(key), std::iter::once(Cell::Bytes(value)), ctx)
+                })?;
             }
         }
     }

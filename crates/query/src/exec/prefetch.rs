@@ -21,7 +21,7 @@ pub fn for_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<(
     }
     let mut keys = vec![(table.map, row.0.to_vec())];
     for index in table.indexes.iter().filter(|index| index.has_entry(row.1)) {
-        keys.push(entry(table, index, row)?);
+        entries(table, index, row, &mut keys)?;
     }
     prefetch(&keys, ctx)
 }
@@ -39,17 +39,25 @@ pub fn for_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalC
     for index in &table.indexes {
         if moves || index.columns().any(|column| old.1[column] != new.1[column]) {
             for row in [old, new].into_iter().filter(|row| index.has_entry(row.1)) {
-                keys.push(entry(table, index, row)?);
+                entries(table, index, row, &mut keys)?;
             }
         }
     }
     prefetch(&keys, ctx)
 }
 
-fn entry(table: &Table, index: &Index, row: Keyed<'_>) -> Result<(MapId, Vec<u8>)> {
-    let (mut key, mut value) = (Vec::new(), Vec::new());
-    key::entry(table, index, row.1, row.0, &mut key, &mut value)?;
-    Ok((index.map, key))
+/// The leaves of more terms of a row are read one after another.
+const TERMS_AHEAD: usize = 64;
+
+fn entries(table: &Table, index: &Index, row: Keyed<'_>, keys: &mut Vec<(MapId, Vec<u8>)>) -> Result<()> {
+    let (mut buffers, mut count) = ((Vec::new(), Vec::new()), 0);
+    key::each_entry(table, index, (row.1, row.0), (&mut buffers.0, &mut buffers.1), |key, _| {
+        count += 1;
+        if count <= TERMS_AHEAD {
+            keys.push((index.map, key.to_vec()));
+        }
+        Ok(())
+    })
 }
 
 fn prefetch(keys: &[(MapId, Vec<u8>)], ctx: &mut EvalContext) -> Result<()> {

@@ -6,14 +6,18 @@
 use std::ops::Bound;
 
 use datum::Result;
+use engine::rows::MapId;
 
 use crate::catalog::table::{Part, Table};
-use crate::key::{after, encode_part};
-use crate::key_form::KeyForm;
+use crate::exec::host::host;
+use crate::key::encode_part;
+use crate::key_form::{KeyForm, after};
 use crate::nodes::comparison::Coerced;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};
+use crate::nodes::term_test::TermTest;
+use crate::term::{Entries, entries, wanted};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -66,6 +70,10 @@ pub fn ranges_of(
         Some(at) => &table.indexes[at].parts,
         None => table.primary.as_deref().unwrap_or(&[]),
     };
+    if let Some(test) = access.test {
+        *is_exact = false;
+        return ranges_of_terms(table, access, test, row, ctx);
+    }
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::with_capacity(POINT_BYTES)];
     let mut is_whole = true;
     for (part, exprs) in parts.iter().zip(&access.equal) {
@@ -152,6 +160,43 @@ pub fn ranges_of(
         }
     }
     Ok(ranges)
+}
+
+/// Returns the entries of the terms that rows have that pass a test.
+fn ranges_of_terms(
+    table: &Table,
+    access: &Access,
+    test: TermTest,
+    row: &[Value],
+    ctx: &mut EvalContext,
+) -> Result<Vec<Range>> {
+    // A plan that is shown is of no session.
+    let instance = ctx.host.is_some().then(|| host(ctx).instance.clone());
+    let records = |map: MapId, (from, to): &Entries| {
+        let engine = instance.as_ref()?.engine();
+        let extent = engine.rows().extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+        Some(extent.ok()?.records)
+    };
+    let found = entries_of_test(table, access, test, row, ctx, |map, entries| records(map, entries).unwrap_or(0.0))?;
+    Ok(found.into_iter().map(|(from, to)| Range::Between(from, to)).collect())
+}
+
+/// Returns the entries that an access by a test of terms follows, where `records` estimates those of a part of the index.
+pub fn entries_of_test(
+    table: &Table,
+    access: &Access,
+    test: TermTest,
+    row: &[Value],
+    ctx: &mut EvalContext,
+    records: impl Fn(MapId, &Entries) -> f64,
+) -> Result<Vec<Entries>> {
+    let index = access.index.map(|at| &table.indexes[at]);
+    let (Some(index), Some([other])) = (index, access.equal.first().map(|exprs| &exprs[..])) else {
+        unreachable!("a test of terms leads through an index, with one value");
+    };
+    let Some(form) = index.terms else { unreachable!("a test of terms leads through an index of terms") };
+    let other = other.eval(row, ctx)?;
+    Ok(entries(wanted(form, test, &other), |entries| records(index.map, entries)))
 }
 
 /// The most elements of an array that are looked up one by one.

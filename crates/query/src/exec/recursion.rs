@@ -16,6 +16,7 @@ use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::{Node, Recursion};
+use crate::nodes::walk::RoundReaders;
 
 /// A recursive common table expression, as far as it has been computed.
 struct Growing {
@@ -28,10 +29,12 @@ struct Growing {
     fresh: Rows,
     last: Arc<Rows>,
     rounds: u64,
+    /// Results that hold for one round only (QU-68).
+    of_round: RoundReaders,
 }
 
 impl Growing {
-    fn open(source: &Arc<Node>, ctx: &mut EvalContext) -> Result<Growing> {
+    fn open(id: usize, source: &Arc<Node>, recursion: &Recursion, ctx: &mut EvalContext) -> Result<Growing> {
         let round = Some(Exec::open(source, None, ctx)?);
         Ok(Growing {
             rows: Rows::default(),
@@ -40,6 +43,7 @@ impl Growing {
             fresh: Rows::default(),
             last: Arc::default(),
             rounds: 0,
+            of_round: RoundReaders::of(&recursion.part, id),
         })
     }
 
@@ -82,7 +86,9 @@ impl Growing {
             return Err(Fault::RecursionLimit { rounds: self.rounds });
         }
         self.last = Arc::new(std::mem::take(&mut self.fresh));
-        caches(ctx).commons.insert(id, self.last.clone());
+        let caches = caches(ctx);
+        caches.forget(&self.of_round);
+        caches.commons.insert(id, self.last.clone());
         self.round = Some(Exec::open(&recursion.part, None, ctx)?);
         Ok(())
     }
@@ -90,7 +96,7 @@ impl Growing {
 
 /// Returns all rows.
 pub fn all(id: usize, source: &Arc<Node>, recursion: &Recursion, ctx: &mut EvalContext) -> Result<Rows> {
-    let mut growing = Growing::open(source, ctx)?;
+    let mut growing = Growing::open(id, source, recursion, ctx)?;
     while growing.grow(id, recursion, ctx)? {}
     Ok(growing.rows)
 }
@@ -121,7 +127,7 @@ impl RecursionReader {
         };
         let mut growing: Box<Growing> = match kept {
             Some(growing) => growing,
-            None => Box::new(Growing::open(source, ctx)?),
+            None => Box::new(Growing::open(id, source, recursion, ctx)?),
         };
         while self.at >= growing.rows.len() && growing.grow(id, recursion, ctx)? {}
         if self.at < growing.rows.len() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datum::fault::DuplicateKey;
 use datum::{Fault, Result};
-use engine::rows::{Inserted, Strength};
+use engine::rows::{Inserted, Strength, Transaction};
 
 use crate::batch::Row;
 use crate::catalog::foreign_key::Deferral;
@@ -17,6 +17,8 @@ use crate::exec::monitor::RowAccess;
 use crate::exec::{generated, keys, prefetch};
 use crate::key;
 use crate::nodes::context::EvalContext;
+use crate::nodes::term_test::TermForm;
+use crate::term::terms;
 use crate::value::Value;
 
 /// A conflicting row: its index and its key.
@@ -88,6 +90,13 @@ pub(super) fn put_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut Eva
     }
     let mut entry_key = Vec::new();
     for (at, index) in table.indexes.iter().enumerate().filter(|(_, index)| index.has_entry(row)) {
+        if index.terms.is_some() {
+            let txn = host(ctx).txn()?;
+            key::each_entry(table, index, (row, row_key), (&mut entry_key, &mut bytes), |key, value| {
+                add_term(txn, index, key, value)
+            })?;
+            continue;
+        }
         key::entry(table, index, row, row_key, &mut entry_key, &mut bytes)?;
         old.clear();
         let txn = host(ctx).txn()?;
@@ -127,8 +136,10 @@ pub(super) fn take_out_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mu
     }
     let (mut entry_key, mut value) = (Vec::new(), Vec::new());
     for index in table.indexes.iter().filter(|index| index.has_entry(row)) {
-        key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
-        txn.delete(index.map, &entry_key).map_err(engine_fault)?;
+        key::each_entry(table, index, (row, row_key), (&mut entry_key, &mut value), |key, _| {
+            txn.delete(index.map, key).map_err(engine_fault)?;
+            Ok(())
+        })?;
     }
     Ok(true)
 }
@@ -203,6 +214,9 @@ fn move_entry(
     if (is_same && old.0 == new.0) || !(was_in || is_in) {
         return Ok(());
     }
+    if let Some(form) = index.terms {
+        return move_terms(index, form, (old, was_in), (new, is_in), ctx);
+    }
     let (mut old_key, mut old_value, mut new_key, mut new_value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     if was_in {
         key::entry(table, index, old.1, old.0, &mut old_key, &mut old_value)?;
@@ -228,6 +242,39 @@ fn move_entry(
         true => leave_key(table, at, new.1, ctx),
         false => Ok(()),
     }
+}
+
+/// Adds the entry of a term. A row has each term once, so there is none yet.
+fn add_term(txn: &mut Transaction, index: &Index, key: &[u8], value: &[u8]) -> Result<()> {
+    match txn.insert(index.map, key, value, &mut Vec::new()).map_err(engine_fault)? {
+        Inserted::Exists => Err(Fault::corrupt("an entry of an index of terms")),
+        _ => Ok(()),
+    }
+}
+
+/// Changes the entries of the terms that a row has lost or got; those that it keeps stay as they are.
+fn move_terms(
+    index: &Index,
+    form: TermForm,
+    (old, was_in): ((&[u8], &[Value]), bool),
+    (new, is_in): ((&[u8], &[Value]), bool),
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    let column = index.parts[0].column;
+    let of = |row: &[Value], is_in: bool| if is_in { terms(form, &row[column]) } else { Vec::new() };
+    let (lost, got) = (of(old.1, was_in), of(new.1, is_in));
+    let keeps = |others: &[Vec<u8>], term: &Vec<u8>| old.0 == new.0 && others.binary_search(term).is_ok();
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    let txn = host(ctx).txn()?;
+    for term in lost.iter().filter(|term| !keeps(&got, term)) {
+        key::term_entry(term, old.0, &mut key, &mut value);
+        txn.delete(index.map, &key).map_err(engine_fault)?;
+    }
+    for term in got.iter().filter(|term| !keeps(&lost, term)) {
+        key::term_entry(term, new.0, &mut key, &mut value);
+        add_term(txn, index, &key, &value)?;
+    }
+    Ok(())
 }
 
 fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {

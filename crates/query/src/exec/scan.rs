@@ -232,7 +232,7 @@ impl ScanState {
             self.ranges = ranges_of(&scan.table, &scan.access.ways()[0], row, ctx, &mut is_exact)?.into();
             self.range = self.ranges.pop_front();
         }
-        self.is_exact = is_exact && scan.access.union.is_empty() && scan.lock.is_none();
+        self.is_exact = is_exact && !scan.access.may_repeat() && scan.lock.is_none();
         self.is_covered = scan.is_shown(if self.is_exact { &scan.needed_after } else { &scan.needed });
         Ok(())
     }
@@ -273,7 +273,7 @@ impl ScanState {
 
     /// Returns whether one state serves the scan over many left rows.
     pub fn may_restart(scan: &Scan) -> bool {
-        scan.output.is_none() && scan.lock.is_none() && scan.access.union.is_empty() && !scan.keeps_order
+        scan.output.is_none() && scan.lock.is_none() && !scan.access.may_repeat() && !scan.keeps_order
     }
 
     /// Of the way that is gone.
@@ -519,7 +519,7 @@ impl ScanState {
         let mut result = Ok(());
         let enough = self.pace.as_ref().map_or(u64::MAX, |pace| pace.wanted.max(self.given + 1));
         let takes_keys =
-            scan.key_at.is_some() || scan.lock.is_some() || self.tied.is_some() || !scan.access.union.is_empty();
+            scan.key_at.is_some() || scan.lock.is_some() || self.tied.is_some() || scan.access.may_repeat();
         if index.is_none() && !takes_keys && long.is_none() && !matches!(sink, Sink::Batch(_)) {
             result = self.take_rows(scan, &batch, ctx, sink);
             self.memory.batch = batch;
@@ -573,7 +573,7 @@ impl ScanState {
 
     /// Returns where the row of an entry is, of a scan that wants the row of each entry. It looks for the rows of some entries side by side; of few at first, because the reader may want few.
     fn locate(&mut self, scan: &Scan, batch: &RowBatch, nth: usize, ctx: &mut EvalContext) -> Result<LeafHint> {
-        if scan.lock.is_some() || scan.pushed > 0 || self.is_covered || !scan.access.union.is_empty() {
+        if scan.lock.is_some() || scan.pushed > 0 || self.is_covered || scan.access.may_repeat() {
             return Ok(LeafHint::Unknown);
         }
         if let Some(hint) = nth.checked_sub(self.located).and_then(|at| self.memory.hints.get(at)) {
@@ -695,7 +695,7 @@ impl ScanState {
         ctx: &mut EvalContext,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
-        if !scan.access.union.is_empty() && current_lock(scan).is_none() && !self.seen.insert(key, ctx)? {
+        if scan.access.may_repeat() && current_lock(scan).is_none() && !self.seen.insert(key, ctx)? {
             return Ok(());
         }
         let known = known.filter(|_| current_lock(scan).is_none());
@@ -761,7 +761,7 @@ impl ScanState {
 
     /// Returns whether a row is wanted for sure, so that it may be locked before it is read as the snapshot has it.
     fn locks_at_once(&self, scan: &Scan) -> bool {
-        let is_sure = scan.access.is_point && scan.access.index.is_none() && scan.access.union.is_empty();
+        let is_sure = scan.access.is_point && scan.access.index.is_none() && !scan.access.may_repeat();
         is_sure && scan.implied == scan.conditions.len() && seen_lock(scan).is_some()
     }
 
@@ -816,7 +816,7 @@ impl ScanState {
         let Some(lock) = current_lock(scan) else {
             return txn.get_located(scan.table.map, key, self.hint, bytes).map_err(engine_fault);
         };
-        let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
+        let meets_once = scan.access.index.is_none() && !scan.access.may_repeat();
         let is_new = meets_once || self.seen.insert(key, ctx)?;
         if !is_new {
             return Ok(false);

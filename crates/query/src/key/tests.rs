@@ -37,6 +37,7 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
         is_constraint: false,
         included: Vec::new(),
         predicate: None,
+        terms: None,
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,

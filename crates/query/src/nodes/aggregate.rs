@@ -75,10 +75,14 @@ pub trait Accumulator: Debug + Send {
     }
 
     /// Returns whether rows can be removed again with the same result as if they had never been added.
-    fn can_remove(&self, aggregate: &Aggregate) -> bool;
+    fn can_remove(&self, _: &Aggregate) -> bool {
+        false
+    }
 
     /// Removes one row that was added. Only for a state that `can_remove`.
-    fn remove(&mut self, values: &[Value], ctx: &mut EvalContext) -> Result<()>;
+    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
+        unreachable!("a state that cannot lose rows keeps them")
+    }
 
     /// Returns the aggregate of the rows: a decimal with all its digits (`Expr::Shown`). The state is of no more use, unless its function shares it.
     fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value>;

@@ -232,8 +232,13 @@ impl Warnings {
     }
 
     pub fn clear(&mut self) {
-        self.kept.clear();
-        self.count = 0;
+        self.truncate(0);
+    }
+
+    /// Forgets all but the first `count`.
+    pub fn truncate(&mut self, count: u64) {
+        self.kept.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        self.count = self.count.min(count);
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::nodes::context::EvalContext;
 use crate::nodes::exact_number::ExactOperation;
 use crate::nodes::expr::{Call, Expr};
+use crate::nodes::term_test::TermTest;
 use crate::types::Type;
 use crate::value::Value;
 use datum::Result;
@@ -32,6 +33,8 @@ pub struct Function {
     pub finish: Finish,
     /// Of a pattern match: what its matches begin with, if the pattern's value is known.
     pub prefix: Option<PrefixOf>,
+    /// The test of its first argument's terms with its second that it is: an index of terms may lead to the rows for which it is true.
+    pub term_test: Option<TermTest>,
 }
 
 /// A function's use of state that belongs to the session and changes within a statement.
@@ -93,6 +96,7 @@ impl Function {
             folding: Folding::None,
             finish: Finish::Rounded,
             prefix: None,
+            term_test: None,
         }
     }
 

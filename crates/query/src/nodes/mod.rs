@@ -20,5 +20,6 @@ pub mod subquery;
 pub mod system_condition;
 pub mod system_table;
 pub mod table_function;
+pub mod term_test;
 pub mod walk;
 pub mod window;

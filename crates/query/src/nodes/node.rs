@@ -18,6 +18,7 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
 use crate::nodes::table_function::{ProjectSet, TableFunction};
+use crate::nodes::term_test::TermTest;
 use crate::nodes::window;
 use crate::types::Type;
 use crate::value::Value;
@@ -374,6 +375,8 @@ pub struct Access {
     pub rules: Option<&'static ComparisonRules>,
     /// Values of the leading key parts: one each, or several of one part (IN).
     pub equal: Vec<Vec<Expr>>,
+    /// Through an index of terms: the rows whose column passes this test with the one value of `equal` have the entries that the path follows (QU-67).
+    pub test: Option<TermTest>,
     /// The bounds of the next part.
     pub low: Option<Limit>,
     pub high: Option<Limit>,
@@ -432,6 +435,11 @@ impl Access {
 
     pub fn is_full(&self) -> bool {
         self.equal.is_empty() && !self.is_bounded() && self.union.is_empty()
+    }
+
+    /// Returns whether entries of the path may lead to a row several times.
+    pub fn may_repeat(&self) -> bool {
+        self.test.is_some() || !self.union.is_empty()
     }
 
     /// Returns the parts of the key that the scan follows.

@@ -154,6 +154,46 @@ pub fn reads_tables(node: &Node) -> bool {
     }
 }
 
+/// The readers of the round before in a recursive part, at any depth: the ids of common table expressions and of subqueries.
+#[derive(Debug, Default)]
+pub struct RoundReaders {
+    pub commons: Vec<usize>,
+    pub subqueries: Vec<usize>,
+}
+
+impl RoundReaders {
+    pub fn of(part: &Node, recursion: usize) -> RoundReaders {
+        let mut readers = RoundReaders::default();
+        readers.add(part, recursion);
+        readers
+    }
+
+    /// Returns whether the node reads them.
+    fn add(&mut self, node: &Node, recursion: usize) -> bool {
+        let mut reads = matches!(node, Node::LastRound { id } if *id == recursion);
+        for input in inputs(node) {
+            reads |= self.add(input, recursion);
+        }
+        subqueries(node, &mut |query| {
+            let list = query.list.as_ref().map(|list| &list.node);
+            let mut subquery_reads = false;
+            for plan in list.into_iter().chain([&query.node]) {
+                subquery_reads |= self.add(plan, recursion);
+            }
+            if subquery_reads {
+                self.subqueries.push(query.id);
+            }
+            reads |= subquery_reads;
+        });
+        if let Node::Common { id, .. } = node
+            && reads
+        {
+            self.commons.push(*id);
+        }
+        reads
+    }
+}
+
 /// Calls `visit` for the subqueries in the node's expressions.
 pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
     for expr in exprs(node) {

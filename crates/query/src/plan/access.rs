@@ -7,10 +7,12 @@
 //! No condition is replaced by an index (QU-25).
 
 use crate::catalog::table::Part;
+use crate::nodes::comparison::Comparison;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, SortKey};
+use crate::nodes::term_test::{TermForm, TermTest};
 use crate::plan::column_ranges::{Bounds, ColumnRanges, is_list, parts, says_no_more};
-use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
+use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, KEPT_TERM, LOOKUP, RANGE, ROW, UNION, WHOLE};
 use crate::plan::target::Target;
 
 /// An OR of more arms leads through no more than one index.
@@ -61,10 +63,57 @@ impl Target<'_> {
                 && !index.is_unseen
                 && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at));
             if let Some(by) = may_use.then(|| self.holding_all(index, ranges.0)).flatten() {
+                if let Some(form) = index.terms {
+                    let column = index.parts[0].column;
+                    ways.extend(
+                        self.ways_of_terms(at, (column, form), &by, ranges.0).map(|way| (way, order.is_empty())),
+                    );
+                    continue;
+                }
                 ways.push(self.way((Some(at), &by), &index.parts, index.unique, ranges, order));
             }
         }
         ways
+    }
+
+    /// Returns the ways through an index of terms: by each condition that tests the terms of its column.
+    fn ways_of_terms(
+        &self,
+        index: usize,
+        (column, form): (usize, TermForm),
+        predicate_by: &[usize],
+        conditions: &[Expr],
+    ) -> impl Iterator<Item = Choice> {
+        conditions.iter().enumerate().filter_map(move |(by, condition)| {
+            let (test, other) = self.test_of(condition, column).filter(|(test, _)| test.is_told_by(form))?;
+            let access =
+                Access { index: Some(index), equal: vec![vec![other.clone()]], test: Some(test), ..Access::default() };
+            let guessed = self.rows * self.estimates.selectivity(condition).min(KEPT_TERM);
+            let rows = self.estimates.measured(self.table, &access).unwrap_or(guessed).max(0.01);
+            let served = std::iter::once(by).chain(predicate_by.iter().copied()).collect();
+            let cost = rows * (ROW + LOOKUP + HASH) + RANGE * 2.0;
+            Some(Choice { access, implied: Vec::new(), served, rows, cost })
+        })
+    }
+
+    /// Returns the test of a column's terms that a condition is, and its other side, which is known before the row is read.
+    fn test_of<'c>(&self, condition: &'c Expr, column: usize) -> Option<(TermTest, &'c Expr)> {
+        let (test, left, right) = match condition {
+            Expr::Call(call) => match (call.function.term_test, &call.arguments[..]) {
+                (Some(test), [left, right]) => (test, left, right),
+                _ => return None,
+            },
+            Expr::Compare(compare) if compare.op == Comparison::Equal => {
+                (TermTest::Equals, &compare.left, &compare.right)
+            }
+            _ => return None,
+        };
+        let is_column = |side: &Expr, other: &Expr| self.column_of(side) == Some(column) && self.is_known(other);
+        match () {
+            () if is_column(left, right) => Some((test, right)),
+            () if is_column(right, left) => test.turned().map(|test| (test, left)),
+            () => None,
+        }
     }
 
     /// The way through several keys that the condition's arms lead to, one each; None: an arm leads through none.

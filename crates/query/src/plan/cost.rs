@@ -33,6 +33,8 @@ pub const KEPT: f64 = 1.0 / 3.0;
 /// The assumed selectivity of an equality, and of `BETWEEN` and `LIKE`, as in MySQL.
 pub const KEPT_EQUAL: f64 = 0.1;
 pub const KEPT_BETWEEN: f64 = 1.0 / 9.0;
+/// The assumed selectivity of a test of terms (`nodes/term_test`), as PostgreSQL assumes it of arrays.
+pub const KEPT_TERM: f64 = 0.005;
 
 /// Returns the fraction of rows that a semi-join keeps if `selectivity` of them have a match, or that an antijoin keeps.
 pub fn kept(selectivity: f64, is_anti: bool) -> f64 {

@@ -264,7 +264,9 @@ impl<'o, 'p> Ordering<'o, 'p> {
 
     /// Returns the items that may follow a set: those that a condition ties to it, or else any.
     fn next(&self, set: u64) -> Vec<usize> {
-        let may = |at: &usize| set >> at & 1 == 0 && self.items[*at].needs & !set == 0;
+        // A semi-join keeps or drops rows of others, even if its conditions read none of them.
+        let begins = |item: &Item<'_>| set != 0 || item.own.is_none();
+        let may = |at: &usize| set >> at & 1 == 0 && self.items[*at].needs & !set == 0 && begins(&self.items[*at]);
         let all: Vec<usize> = (0..self.items.len()).filter(may).collect();
         let tied: Vec<usize> = all.iter().copied().filter(|at| self.items[*at].ties & set != 0).collect();
         if set == 0 || tied.is_empty() { all } else { tied }

@@ -74,7 +74,7 @@ impl Planner<'_> {
         let known = &self.tables[table];
         let Origin::Base(base) = &known.origin else { return None };
         let leads = |column: usize| {
-            let indexes = base.indexes.iter().map(|index| &index.parts[..]);
+            let indexes = base.indexes.iter().filter(|index| index.terms.is_none()).map(|index| &index.parts[..]);
             base.primary.as_deref().into_iter().chain(indexes).any(|parts| parts[0].column == column)
         };
         let lists = arms.first()?.iter().filter_map(|part| {

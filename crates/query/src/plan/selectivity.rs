@@ -5,6 +5,7 @@
 
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
+use crate::exec::ranges::{Bounds, bounds, entries_of_test};
 use crate::nodes::comparison::{Coerced, Comparator, Comparison};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Compare, Expr, In};
@@ -290,12 +291,20 @@ impl StatisticsView<'_> {
         let map = access.index.map_or(table.map, |at| table.indexes[at].map);
         let mut ctx = EvalContext::new();
         ctx.parameters = self.values.to_vec();
-        let ranges = crate::exec::ranges::bounds(table, access, &mut ctx).ok()?;
-        ranges
-            .iter()
-            .map(|(from, to)| {
-                self.statistics.extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
-            })
-            .sum()
+        let extent = |(from, to): &Bounds| {
+            self.statistics.extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
+        };
+        let ranges = match access.test {
+            None => bounds(table, access, &mut ctx).ok()?,
+            Some(test) => {
+                let records = |_, entries: &Bounds| extent(entries).unwrap_or(0.0);
+                let entries = entries_of_test(table, access, test, &[], &mut ctx, records).ok()?;
+                if entries.len() > DIVES {
+                    return None;
+                }
+                entries
+            }
+        };
+        ranges.iter().map(extent).sum()
     }
 }

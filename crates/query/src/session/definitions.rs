@@ -68,22 +68,31 @@ impl SessionCore {
         self.locks.take_definitions(self.instance.definitions(), TableMode::RowExclusive, patience)
     }
 
-    /// Takes exclusive metadata locks for a change, and begins it. `needs` finds the tables in definitions, first in
+    /// Begins a change of definitions that is a transaction of its own. A name that another transaction changes is waited for
+    /// for this long, and until the session is interrupted.
+    pub fn begin_own_change<'i>(&self, instance: &'i Instance, wait: Duration) -> Writing<'i> {
+        self.locks.suspend(false);
+        let mut writing = instance.catalog().write();
+        writing.txn.set_lock_wait(wait);
+        writing.txn.set_cancel(self.cancel.clone());
+        writing
+    }
+
+    /// Takes metadata locks in this mode for a change, and begins it. `needs` finds the tables in definitions, first in
     /// those that the session sees; `to_lock` chooses the tables whose locks are taken. `None`: meanwhile there are more
     /// tables, so the caller tries again with newer definitions.
     pub fn try_change<'i, E: From<Fault>>(
         &self,
         instance: &'i Instance,
         seen: &Snapshot,
-        waits: Waits<'_>,
+        (mode, waits): (TableMode, Waits<'_>),
         needs: impl Fn(&Snapshot) -> Result<RelatedTables, E>,
         to_lock: impl FnOnce(&RelatedTables) -> Result<Vec<Arc<Table>>, E>,
     ) -> Result<Option<(Vec<ApartLock>, Writing<'i>)>, E> {
         let related = needs(seen)?;
         self.wait_for_losers(&related.changed, waits.rows)?;
-        let locks = self.locks.exclusive(&to_lock(&related)?, waits.metadata)?;
-        self.locks.suspend(false);
-        let writing = instance.catalog().write()?;
+        let locks = self.locks.apart(&to_lock(&related)?, mode, waits.metadata)?;
+        let writing = self.begin_own_change(instance, waits.metadata.wait);
         let now = needs(&writing.snapshot)?;
         let is_locked = now.all().all(|table| related.all().any(|known| known.id == table.id));
         Ok(is_locked.then_some((locks, writing)))

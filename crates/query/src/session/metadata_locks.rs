@@ -312,14 +312,14 @@ impl MetadataLocks {
         Ok(ApartLock::new(&self.me, object, TableMode::AccessShare))
     }
 
-    /// Takes exclusive locks for DDL. No table may be read-locked by the session itself; those that are write-locked need no other lock.
-    pub fn exclusive(&self, tables: &[Arc<Table>], patience: Patience<'_>) -> Result<Vec<ApartLock>> {
+    /// Takes locks of a mode for DDL. No table may be read-locked by the session itself; those that are write-locked need no other lock.
+    pub fn apart(&self, tables: &[Arc<Table>], mode: TableMode, patience: Patience<'_>) -> Result<Vec<ApartLock>> {
         let wanted = tables.iter().filter(|table| {
             let explicit = self.explicit_lock(table);
             assert!(explicit != Some(false), "DDL of a table that the session has locked for reading");
             explicit.is_none()
         });
-        let mut order: Vec<_> = wanted.map(|table| (table.clone(), TableMode::AccessExclusive)).collect();
+        let mut order: Vec<_> = wanted.map(|table| (table.clone(), mode)).collect();
         self.take_apart(&mut order, patience)
     }
 

@@ -1,15 +1,18 @@
-//! Temporary tables: visible to one session, where they hide other tables and views of the same name.
+//! Temporary tables, views and sequences: visible to one session, where they hide other objects of the same name.
 //!
+//! QU-69: a dialect that has a schema for them makes it with the session's first temporary object (`need_schema`); the others lay them among the shared objects of their schemas.
 //! The session's catalog snapshot overlays them on the shared definitions (`Snapshot::with_temporary`), so a binder treats them alike. QU-31: a table that is dropped while a transaction may have changed
 //! its rows loses its name at once, and its maps when the transaction has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datum::Result;
 
-use crate::catalog::sequence::Sequence;
+use crate::catalog::object_id::Maker;
+use crate::catalog::schema::Schema;
 use crate::catalog::table::{Table, TableId};
+use crate::catalog::temporary::TemporaryObjects;
 use crate::catalog::{Catalog, Snapshot};
 
 /// The fate of a temporary table at the commit of a transaction.
@@ -19,47 +22,58 @@ pub enum AtCommit {
     Drop,
 }
 
-/// The temporary tables of a session at a point of its transaction.
+/// The temporary objects of a session at a point of its transaction.
 #[derive(Clone, Debug, Default)]
 pub struct TemporaryPoint {
-    tables: Vec<Arc<Table>>,
-    sequences: Vec<Arc<Sequence>>,
+    objects: TemporaryObjects,
     at_commit: BTreeMap<TableId, AtCommit>,
 }
 
-/// The temporary tables and sequences of one session.
+/// The temporary objects of one session.
 #[derive(Debug, Default)]
 pub struct TemporaryTables {
-    tables: Vec<Arc<Table>>,
-    sequences: Vec<Arc<Sequence>>,
+    objects: TemporaryObjects,
     /// Tables that do not simply stay at a commit.
     at_commit: BTreeMap<TableId, AtCommit>,
-    /// The tables before the first change of the open transaction, if that undoes changes of them.
+    /// The objects before the first change of the open transaction, if that undoes changes of them.
     before: Option<TemporaryPoint>,
     /// Dropped tables whose maps wait for the end of the transaction (QU-31).
     dropped: Vec<Arc<Table>>,
 }
 
 impl TemporaryTables {
+    /// Returns whether the session has no temporary objects. It may have their schema.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.sequences.is_empty()
+        self.objects.is_empty()
     }
 
-    pub fn tables(&self) -> &[Arc<Table>] {
-        &self.tables
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.objects.tables()
     }
 
-    /// Returns the definitions with the temporary tables laid over them.
+    /// Returns the session's schema of temporary objects, once it has one.
+    pub fn schema(&self) -> Option<&Arc<Schema>> {
+        self.objects.schema.as_ref()
+    }
+
+    /// Gives the session a schema for its temporary objects, unless it has one (QU-69).
+    pub fn need_schema(&mut self, name: &str, maker: Maker, catalog: &Catalog) {
+        let objects = &mut self.objects;
+        objects.schema.get_or_insert_with(|| Arc::new(Schema::temporary(name, maker, catalog.new_temporary_id())));
+    }
+
+    /// Returns the definitions with the temporary objects laid over them.
     pub fn overlay(&self, shared: &Arc<Snapshot>) -> Arc<Snapshot> {
-        shared.with_temporary(&self.tables, &self.sequences)
+        shared.with_temporary(&self.objects)
     }
 
-    /// Adopts the temporary tables of definitions that DDL has changed.
+    /// Adopts the temporary objects of definitions that DDL has changed.
     pub fn adopt(&mut self, changed: &Snapshot) {
-        self.tables = changed.temporary_tables().cloned().collect();
-        self.sequences = changed.temporary_sequences().cloned().collect();
-        let tables = &self.tables;
-        self.at_commit.retain(|id, _| tables.iter().any(|table| table.id == *id));
+        self.objects = changed.temporary_objects();
+        if !self.at_commit.is_empty() {
+            let known: BTreeSet<TableId> = self.objects.tables().map(|table| table.id).collect();
+            self.at_commit.retain(|id, _| known.contains(id));
+        }
     }
 
     /// Notes the tables as they are before a change in the session's transaction.
@@ -82,21 +96,20 @@ impl TemporaryTables {
     }
 
     pub fn point(&self) -> TemporaryPoint {
-        let TemporaryTables { tables, sequences, at_commit, .. } = self;
-        TemporaryPoint { tables: tables.clone(), sequences: sequences.clone(), at_commit: at_commit.clone() }
+        TemporaryPoint { objects: self.objects.clone(), at_commit: self.at_commit.clone() }
     }
 
-    /// Goes back to the tables from a point of the transaction, whose records and rows have been undone (QU-46).
+    /// Goes back to the objects from a point of the transaction, whose records and rows have been undone (QU-46).
     pub fn undo_to(&mut self, point: &TemporaryPoint) {
-        for table in &self.tables {
+        for table in self.objects.tables() {
             table.live.put_in_force(u64::MAX);
         }
-        for table in &point.tables {
+        for table in point.objects.tables() {
             table.live.put_in_force(table.version);
             *table.live.row_id.lock() = 0;
         }
-        let TemporaryPoint { tables, sequences, at_commit } = point.clone();
-        (self.tables, self.sequences, self.at_commit) = (tables, sequences, at_commit);
+        let TemporaryPoint { objects, at_commit } = point.clone();
+        (self.objects, self.at_commit) = (objects, at_commit);
     }
 
     /// Ends the transaction. Returns whether changes of the tables were undone.
@@ -116,14 +129,16 @@ impl TemporaryTables {
     /// Returns the tables that a commit empties or drops.
     pub fn due_at_commit(&self, what: AtCommit) -> Vec<Arc<Table>> {
         let is_due = |table: &&Arc<Table>| self.at_commit.get(&table.id) == Some(&what);
-        self.tables.iter().filter(is_due).cloned().collect()
+        if self.at_commit.is_empty() {
+            return Vec::new();
+        }
+        self.tables().filter(is_due).cloned().collect()
     }
 
     /// Drops these tables' names and invalidates the plans that use them. `free_dropped` frees the maps.
     pub fn drop_tables(&mut self, gone: &[Arc<Table>]) {
-        let is_gone = |id| gone.iter().any(|table| table.id == id);
-        self.tables.retain(|table| !is_gone(table.id));
-        self.sequences.retain(|sequence| !sequence.owned_by.is_some_and(is_gone));
+        let ids: BTreeSet<TableId> = gone.iter().map(|table| table.id).collect();
+        self.objects.remove_tables(|id| ids.contains(&id));
         for table in gone {
             table.live.put_in_force(u64::MAX);
         }

@@ -84,7 +84,7 @@ pub fn string(text: &str, token: Token) -> Result<String> {
         let mut pending = None;
         parts(text, token, |part, at| escapes(part, at, &mut bytes, &mut pending))?;
         if pending.is_some() {
-            return Err(surrogate(token.end as usize - 1, token.end as usize));
+            return Err(near(SURROGATE, token.end as usize - 1, token.end as usize));
         }
         return String::from_utf8(bytes).map_err(|error| {
             let bad = &error.as_bytes()[error.utf8_error().valid_up_to()..];
@@ -127,12 +127,20 @@ pub(super) fn invalid(
     Error { problem: Problem::Invalid { state, message: message.into(), detail: None, hint }, at, end }
 }
 
-fn surrogate(at: usize, end: usize) -> Error {
-    Error { problem: Problem::Near("invalid Unicode surrogate pair"), at, end }
+const SURROGATE: &str = "invalid Unicode surrogate pair";
+
+/// The error of a string that the lexer refuses: it names the text at the place.
+fn near(message: &'static str, at: usize, end: usize) -> Error {
+    Error { problem: Problem::Near(message), at, end }
+}
+
+/// The error of a string that is read behind the lexer, once its escape character is known.
+fn behind_lexer(message: &'static str, at: usize, end: usize) -> Error {
+    invalid("42601", message, None, at, end)
 }
 
 /// Resolves the escapes of `E'...'`. `pending`: a first surrogate that waits for its second.
-fn escapes(part: &str, at: usize, out: &mut Vec<u8>, pending: &mut Option<(u32, usize)>) -> Result<()> {
+fn escapes(part: &str, at: usize, out: &mut Vec<u8>, pending: &mut Option<u32>) -> Result<()> {
     let bytes = part.as_bytes();
     let mut i = 0;
     while i < bytes.len() {
@@ -141,7 +149,7 @@ fn escapes(part: &str, at: usize, out: &mut Vec<u8>, pending: &mut Option<(u32, 
         i += 1;
         let is_unicode = byte == b'\\' && matches!(bytes.get(i), Some(b'u' | b'U'));
         if pending.is_some() && !is_unicode {
-            return Err(surrogate(at + start, at + start + 1));
+            return Err(near(SURROGATE, at + start, at + start + 1));
         }
         match byte {
             b'\'' => {
@@ -157,9 +165,11 @@ fn escapes(part: &str, at: usize, out: &mut Vec<u8>, pending: &mut Option<(u32, 
                     return Err(invalid("22025", "invalid Unicode escape", hint, at + start, at + i));
                 };
                 i += digits;
-                unicode(code, at + start, at + i, pending, |letter| {
+                let letter = unicode(code, pending);
+                let letter = letter.map_err(|message| near(message, at + start, at + i))?;
+                if let Some(letter) = letter {
                     out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
-                })?;
+                }
             }
             b'\\' => i += escape(&bytes[i..], out),
             byte => out.push(byte),
@@ -202,28 +212,19 @@ fn escape(rest: &[u8], out: &mut Vec<u8>) -> usize {
     1
 }
 
-/// Hands over the character of a code, or keeps a first surrogate.
-fn unicode(
-    code: u32,
-    at: usize,
-    end: usize,
-    pending: &mut Option<(u32, usize)>,
-    push: impl FnOnce(char),
-) -> Result<()> {
+/// Returns the character of a code, or keeps a first surrogate. The error is its message.
+fn unicode(code: u32, pending: &mut Option<u32>) -> std::result::Result<Option<char>, &'static str> {
     let code = match (pending.take(), code) {
-        (Some((first, _)), 0xdc00..=0xdfff) => 0x10000 + ((first & 0x3ff) << 10) + (code & 0x3ff),
-        (Some(_), _) | (None, 0xdc00..=0xdfff) => return Err(surrogate(at, end)),
+        (Some(first), 0xdc00..=0xdfff) => 0x10000 + ((first & 0x3ff) << 10) + (code & 0x3ff),
+        (Some(_), _) | (None, 0xdc00..=0xdfff) => return Err(SURROGATE),
         (None, 0xd800..=0xdbff) => {
-            *pending = Some((code, at));
-            return Ok(());
+            *pending = Some(code);
+            return Ok(None);
         }
         (None, code) => code,
     };
-    match char::from_u32(code) {
-        Some(letter) if letter != '\0' => push(letter),
-        _ => return Err(invalid("42601", "invalid Unicode escape value", None, at, end)),
-    }
-    Ok(())
+    let letter = char::from_u32(code).filter(|letter| *letter != '\0');
+    letter.map(Some).ok_or("invalid Unicode escape value")
 }
 
 /// Returns the value of `U&'...'` or `U&"..."` with its escape character.
@@ -259,16 +260,16 @@ pub fn unicode_string(text: &str, token: Token, escape: char) -> Result<String> 
                 return Err(invalid("42601", "invalid Unicode escape", hint, at, end));
             };
             rest = &rest[skip + digits..];
-            unicode(code, at, end, &mut pending, |letter| out.push(letter))?;
+            out.extend(unicode(code, &mut pending).map_err(|message| behind_lexer(message, at, end))?);
             continue;
         }
         if pending.is_some() {
-            return Err(surrogate(at, end));
+            return Err(behind_lexer(SURROGATE, at, end));
         }
         out.push(letter);
     }
     match pending {
-        Some((_, at)) => Err(surrogate(at, end)),
+        Some(_) => Err(behind_lexer(SURROGATE, start + 3 + raw.len(), end)),
         None => Ok(out),
     }
 }

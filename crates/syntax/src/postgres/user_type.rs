@@ -28,9 +28,52 @@ impl Parser<'_> {
                 Ok(Statement::CreateEnum(CreateEnumStmt { name, labels }))
             }
             Kw::RANGE => Err(self.unsupported("CREATE TYPE AS RANGE")),
-            _ if self.kind() == Kind::Open => Err(self.unsupported("CREATE TYPE of a composite type")),
+            _ if self.kind() == Kind::Open => {
+                self.take();
+                let is_empty = self.kind() == Kind::Close;
+                let attributes = if is_empty { Vec::new() } else { self.list(Parser::attribute)? };
+                self.expect(Kind::Close)?;
+                Ok(Statement::CreateComposite(CreateCompositeStmt { name, attributes }))
+            }
             _ => Err(self.error()),
         }
+    }
+
+    /// The name and the type of an attribute.
+    fn attribute(&mut self) -> Result<AttributeDef> {
+        let name = self.column_name()?;
+        let ty = self.type_name()?;
+        let collation = if self.word(Kw::COLLATE) { Some(self.any_name()?) } else { None };
+        Ok(AttributeDef { name, ty, collation })
+    }
+
+    /// One change of an attribute among those of ALTER TYPE.
+    fn attribute_command(&mut self) -> Result<AlterAttributeCmd> {
+        let command = match self.any(&[Kw::ADD, Kw::DROP, Kw::ALTER]) {
+            Some(Kw::ADD) => {
+                self.expect_word(Kw::ATTRIBUTE)?;
+                AlterAttributeCmd::Add(self.attribute()?)
+            }
+            Some(Kw::DROP) => {
+                self.expect_word(Kw::ATTRIBUTE)?;
+                let missing_ok = self.if_exists()?;
+                AlterAttributeCmd::Drop { name: self.column_name()?, missing_ok }
+            }
+            Some(_) => {
+                self.expect_word(Kw::ATTRIBUTE)?;
+                let name = self.column_name()?;
+                if self.word(Kw::SET) {
+                    self.expect_word(Kw::DATA)?;
+                }
+                self.expect_word(Kw::TYPE)?;
+                let ty = self.type_name()?;
+                let collation = if self.word(Kw::COLLATE) { Some(self.any_name()?) } else { None };
+                AlterAttributeCmd::Retype(AttributeDef { name, ty, collation })
+            }
+            None => return Err(self.error()),
+        };
+        self.cascade();
+        Ok(command)
     }
 
     /// ALTER TYPE, behind TYPE.
@@ -58,8 +101,24 @@ impl Parser<'_> {
                 let action = AlterEnumAction::Rename { from, to: self.string()? };
                 Ok(Statement::AlterEnum(Box::new(AlterEnumStmt { name, action })))
             }
-            Kw::ADD | Kw::DROP | Kw::ALTER => Err(self.unsupported("ALTER TYPE of a composite type")),
-            Kw::RENAME if self.peek_is(1, Kw::ATTRIBUTE) => Err(self.unsupported("ALTER TYPE of a composite type")),
+            Kw::ADD | Kw::DROP | Kw::ALTER => {
+                let commands = self.list(Parser::attribute_command)?;
+                Ok(Statement::AlterComposite(Box::new(AlterCompositeStmt { name, commands })))
+            }
+            Kw::RENAME if self.peek_is(1, Kw::ATTRIBUTE) => {
+                self.take();
+                self.take();
+                let attribute = self.column_name()?;
+                self.expect_word(Kw::TO)?;
+                let rename = RenameStmt {
+                    object: ObjectName::Qualified(ObjectType::Type, name),
+                    missing_ok: false,
+                    part: RenamePart::Column(attribute),
+                    to: self.column_name()?,
+                };
+                self.cascade();
+                Ok(Statement::Rename(Box::new(rename)))
+            }
             Kw::SET if self.peek(1).kind == Kind::Open => Err(self.unsupported("ALTER TYPE of a base type")),
             _ => self.alter_any_type(ObjectType::Type, name),
         }

@@ -113,7 +113,7 @@ fn a_changed_sequence_goes_on_from_its_position() {
     world.change(|writing| writing.alter_sequence(Sequence::clone(&sequence(&world)), Some(7)));
     let world = world.crash();
     assert_eq!(nexts(&world, 2), [7, 17]);
-    let mut writing = world.catalog.write().unwrap();
+    let mut writing = world.catalog.write();
     let narrow = Parameters { max: 10, ..changed };
     let outside = SequencePosition { sequence: "s".into(), value: 17, min: 1, max: 10 };
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_change_that_is_undone_leaves_the_sequence_as_it_was() {
     let world = World::new(10);
     let former = create(&world, parameters());
     nexts(&world, 3);
-    let mut writing = world.catalog.write().unwrap();
+    let mut writing = world.catalog.write();
     writing.alter_sequence(Sequence::clone(&former), Some(100)).unwrap();
     writing.drop_sequence(&former).unwrap();
     let soon = Patience { wait: Duration::ZERO, ..PATIENCE };

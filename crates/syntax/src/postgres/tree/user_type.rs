@@ -37,6 +37,40 @@ pub enum EnumPlace {
     After(String),
 }
 
+/// CREATE TYPE ... AS (attribute, ...).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateCompositeStmt {
+    pub name: AnyName,
+    pub attributes: Vec<AttributeDef>,
+}
+
+/// An attribute of a composite type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeDef {
+    pub name: Ident,
+    pub ty: TypeName,
+    pub collation: Option<AnyName>,
+}
+
+/// ALTER TYPE of a composite type's attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterCompositeStmt {
+    pub name: AnyName,
+    pub commands: Vec<AlterAttributeCmd>,
+}
+
+/// One change of an attribute. CASCADE concerns tables of a type alone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAttributeCmd {
+    Add(AttributeDef),
+    Drop {
+        name: Ident,
+        missing_ok: bool,
+    },
+    /// SET DATA TYPE
+    Retype(AttributeDef),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateDomainStmt {
     pub name: AnyName,

@@ -7,7 +7,7 @@ use syntax::postgres::parse_script;
 use super::corpus::cases;
 use crate::fields::{Declarations, Reader, Type};
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     include_str!("../../../src/postgres/tree/alter.rs"),
     include_str!("../../../src/postgres/tree/change.rs"),
     include_str!("../../../src/postgres/tree/expr.rs"),
@@ -17,11 +17,28 @@ const SOURCES: [&str; 10] = [
     include_str!("../../../src/postgres/tree/statement.rs"),
     include_str!("../../../src/postgres/tree/table.rs"),
     include_str!("../../../src/postgres/tree/types.rs"),
+    include_str!("../../../src/postgres/tree/user_type.rs"),
     include_str!("../../../src/postgres/tree/utility.rs"),
 ];
 
 /// Statements with what the corpus has not.
-const TEXTS: &[&str] = &[];
+const TEXTS: &[&str] = &[
+    "CREATE TYPE t AS (a int, b text COLLATE \"C\")",
+    "CREATE DOMAIN d AS text COLLATE \"C\" DEFAULT 'x' CONSTRAINT c CHECK (value <> '') NOT NULL",
+    "ALTER DOMAIN d SET DEFAULT 'y'",
+    "ALTER DOMAIN d DROP DEFAULT",
+    "ALTER DOMAIN d SET NOT NULL",
+    "ALTER DOMAIN d DROP NOT NULL",
+    "ALTER DOMAIN d ADD CONSTRAINT c CHECK (value <> '') NOT VALID",
+    "ALTER DOMAIN d VALIDATE CONSTRAINT c",
+    "ALTER DOMAIN d DROP CONSTRAINT IF EXISTS c CASCADE",
+    "ALTER DOMAIN d DROP CONSTRAINT c",
+    "CREATE TYPE e AS ENUM ('a', 'b')",
+    "ALTER TYPE e ADD VALUE IF NOT EXISTS 'c' BEFORE 'a'",
+    "ALTER TYPE e ADD VALUE 'd' AFTER 'a'",
+    "ALTER TYPE e RENAME VALUE 'd' TO 'f'",
+    "ALTER TYPE t ADD ATTRIBUTE c text COLLATE \"C\" CASCADE, DROP ATTRIBUTE IF EXISTS a, DROP ATTRIBUTE b, ALTER ATTRIBUTE c SET DATA TYPE text COLLATE \"C\"",
+];
 
 /// Places that no text fills, with the reason.
 const NEVER: &[(&str, &str)] = &[];
