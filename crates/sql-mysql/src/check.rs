@@ -2,7 +2,7 @@
 //! snapshot).
 //!
 //! Each row must be under its own key and have its entry in every index, with exactly the bytes that the row
-//! determines. An index has as many entries as its table has rows, and each names a row. Every map of the engine
+//! determines. An index has as many entries as its table has rows, or terms of rows (QU-66), and each names a row. Every map of the engine
 //! belongs to a table.
 
 use std::collections::BTreeSet;
@@ -123,11 +123,7 @@ impl<'w> Walk<'w> {
         self.each(self.table.map, |walk, txn, row_key, bytes| {
             rows += 1;
             match decode::decode(walk.table, bytes, &needed, &mut row) {
-                Ok(()) => {
-                    let indexes = entries.iter_mut().zip(&walk.table.indexes);
-                    indexes.for_each(|(count, index)| *count += u64::from(index.has_entry(&row)));
-                    walk.row(txn, row_key, &row, &mut wrong)
-                }
+                Ok(()) => walk.row(txn, row_key, &row, (&mut entries, &mut wrong)),
                 Err(error) => {
                     wrong.add(|| format!("row {}: {error}", hex(row_key)));
                     Ok(())
@@ -142,8 +138,14 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Checks a row's own key and its index entries.
-    fn row(&self, txn: &mut Transaction, row_key: &[u8], row: &[Value], wrong: &mut Wrong) -> Result<()> {
+    /// Checks a row's own key and its index entries, and counts them.
+    fn row(
+        &self,
+        txn: &mut Transaction,
+        row_key: &[u8],
+        row: &[Value],
+        (entries, wrong): (&mut [u64], &mut Wrong),
+    ) -> Result<()> {
         let (mut key, mut value, mut found) = (Vec::new(), Vec::new(), Vec::new());
         if self.table.primary.is_some() {
             key::primary(self.table, row, &mut key)?;
@@ -151,27 +153,31 @@ impl<'w> Walk<'w> {
                 wrong.add(|| format!("row {}: its columns make it {}", hex(row_key), hex(&key)));
             }
         }
-        for index in self.table.indexes.iter().filter(|index| index.has_entry(row)) {
-            key::entry(self.table, index, row, row_key, &mut key, &mut value)?;
-            found.clear();
-            if !txn.get(index.map, &key, &mut found).map_err(engine_fault)? {
-                wrong.add(|| format!("row {}: index {} lacks it", hex(row_key), index.name));
-            } else if found != value {
-                wrong.add(|| {
-                    format!(
-                        "row {}: index {} names row {} in its place",
-                        hex(row_key),
-                        index.name,
-                        hex(key::row_key(&key, &found))
-                    )
-                });
-            }
+        let indexes = self.table.indexes.iter().zip(entries).filter(|(index, _)| index.has_entry(row));
+        for (index, count) in indexes {
+            key::each_entry(self.table, index, (row, row_key), (&mut key, &mut value), |key, value| {
+                *count += 1;
+                found.clear();
+                if !txn.get(index.map, key, &mut found).map_err(engine_fault)? {
+                    wrong.add(|| format!("row {}: index {} lacks it", hex(row_key), index.name));
+                } else if found != value {
+                    wrong.add(|| {
+                        format!(
+                            "row {}: index {} names row {} in its place",
+                            hex(row_key),
+                            index.name,
+                            hex(key::row_key(key, &found))
+                        )
+                    });
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }
 
-    /// Checks that an index has no more entries than its table has rows for it.
-    fn index(&mut self, index: &Index, rows: u64) -> Result<()> {
+    /// Checks that an index has no more entries than the rows of its table have in it.
+    fn index(&mut self, index: &Index, wanted: u64) -> Result<()> {
         let (mut wrong, mut entries) = (Wrong::default(), 0);
         let map = self.table.map;
         self.each(index.map, |_, txn, key, value| {
@@ -182,18 +188,21 @@ impl<'w> Walk<'w> {
             }
             Ok(())
         })?;
-        if entries != rows {
-            wrong.add(|| format!("{entries} entries for {rows} rows"));
+        if entries != wanted {
+            wrong.add(|| match index.terms {
+                None => format!("{entries} entries for {wanted} rows"),
+                Some(_) => format!("{entries} entries for {wanted} terms of rows"),
+            });
         }
         self.report.entries += entries;
         self.tell(&format!("{}, index {}", self.name(), index.name), wrong);
         Ok(())
     }
 
-    /// Checks that every row has its parents, unless the table is marked as unchecked (QU-7).
+    /// Checks that every row has its parents, unless the table is marked as unchecked (QU-7) or the foreign key has not been validated.
     fn orphans(&mut self, key: &ForeignKey, snapshot: &Snapshot) -> Result<()> {
         let whose = format!("{}, foreign key {}", self.name(), key.name);
-        let vouched = !self.table.live.unchecked.load(Ordering::Acquire);
+        let vouched = key.is_validated && !self.table.live.unchecked.load(Ordering::Acquire);
         // A parent may be missing: dropped, or not yet created, while foreign_key_checks was off (QU-6). Rows that
         // refer to it are damage if they were checked (QU-7).
         let Ok(parent) = snapshot.table(&key.parent_schema, &key.parent) else {
@@ -204,7 +213,7 @@ impl<'w> Walk<'w> {
             Err(fault) => wrong.add(|| SqlError::from(fault).message),
             Ok(by) => {
                 let Some(txn) = &mut self.txn else { return Ok(()) };
-                let orphan = |row_key: &[u8]| {
+                let orphan = |row_key: &[u8], _: &[Value]| {
                     wrong.add(|| format!("row {} has no parent", hex(row_key)));
                     Ok(())
                 };
@@ -214,10 +223,11 @@ impl<'w> Walk<'w> {
         if vouched {
             self.tell(&whose, wrong);
         } else if wrong.count > 0 {
-            let count = wrong.count;
-            self.report
-                .notes
-                .push(format!("{whose}: {count} without a parent, from times when foreign_key_checks was off"));
+            let since = match key.is_validated {
+                true => "from times when foreign_key_checks was off",
+                false => "which are older than the constraint, and it is NOT VALID",
+            };
+            self.report.notes.push(format!("{whose}: {} without a parent, {since}", wrong.count));
         }
         Ok(())
     }

@@ -64,7 +64,10 @@ pub fn is_of_others(ty: &Type) -> bool {
     ty.id.0 & MYSQL == 0 && ty.id.0 >= FIRST
 }
 
-/// The least number of a type that users define at the PostgreSQL door.
+/// The least number of a composite type of PostgreSQL's.
+const COMPOSITES_BEGIN: u32 = 1 << 27;
+
+/// The least number of an enum of PostgreSQL's, or of a domain.
 const USER_TYPES_BEGIN: u32 = 1 << 28;
 
 /// The least number of a PostgreSQL domain; those below `DOMAINS` have no form here.
@@ -100,6 +103,7 @@ pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
         Some((_, name)) => Cow::Borrowed(*name),
         None if (DOMAINS.end..MYSQL).contains(&form) => Cow::Borrowed("array of another dialect"),
         None if (FURTHER_DOMAINS_BEGIN..DOMAINS.end).contains(&form) => Cow::Borrowed("domain of another dialect"),
+        None if (COMPOSITES_BEGIN..USER_TYPES_BEGIN).contains(&ty.id.0) => Cow::Borrowed("row of another dialect"),
         // PostgreSQL gives these numbers to types that users define.
         None if ty.id.0 >= USER_TYPES_BEGIN => Cow::Borrowed("enum of another dialect"),
         None => Cow::Owned(format!("type {}", ty.id.0)),

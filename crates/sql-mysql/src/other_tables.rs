@@ -237,6 +237,8 @@ mod tests {
             (of(1562, Storage::Bytes, 5), "bit varying"),
             (of(4711, Storage::Bytes, -1), "type 4711"),
             (of((1 << 28) + 16384, Storage::Bytes, -1), "enum of another dialect"),
+            (of((1 << 27) + 16384, Storage::Record, -1), "row of another dialect"),
+            (of((3 << 26) + 16384, Storage::Array, -1), "row of another dialect"),
         ] {
             let seen = type_view(&ty);
             assert_eq!((&*seen.name(), seen.storage, seen.nullable), (name, ty.storage, true));

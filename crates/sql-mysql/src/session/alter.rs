@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
+use syntax::tree::{
+    ColumnDef, ColumnOption, DefaultValue, Ident, IndexKind, KeyPart, PartKey, Position, TableConstraint, TableOption,
+};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
@@ -18,7 +20,7 @@ use crate::session::definition_parser::{
     self, Definition, NewIndex, Options, collation_of, options_of, options_of_column,
 };
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
-use crate::session::key_limits::wants_shorter_row_keys;
+use crate::session::key_limits::{makes_row_keys_anew, wants_shorter_row_keys};
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation, Kind, MysqlType as _};
 use crate::value::Value;
@@ -111,7 +113,8 @@ impl Session {
 
     /// Collects the other tables and names that the operations affect.
     fn reach(&self, table: &Table, operations: &[Alteration]) -> Result<Reach> {
-        let mut reach = Reach::default();
+        let others_read = !self.core.locks.has_explicit() && only_adds_indexes(table, operations);
+        let mut reach = Reach { others_read, ..Reach::default() };
         for operation in operations {
             match operation {
                 Alteration::RenameTable(name) => reach.becomes = Some(self.full_name(name)?),
@@ -398,6 +401,30 @@ impl Session {
         };
         table.checks.iter().map(columns).collect()
     }
+}
+
+/// Returns whether the operations only add indexes of columns, and neither the rows nor another index of the table change for it.
+fn only_adds_indexes(table: &Table, operations: &[Alteration]) -> bool {
+    let is_kept = |part: &KeyPart| match &part.key {
+        PartKey::Column { name, .. } => {
+            let column = table.column(&name.value).map(|at| &table.columns[at]);
+            column.is_some_and(|column| column.generated.as_ref().is_none_or(|generated| generated.kept))
+        }
+        PartKey::Expr(_) => false,
+    };
+    let is_index_of_columns = |operation: &Alteration| match operation {
+        Alteration::Hint { .. } => true,
+        Alteration::Add(TableConstraint::Index(index)) => {
+            matches!(index.kind, IndexKind::Plain | IndexKind::Unique) && index.parts.iter().all(is_kept)
+        }
+        _ => false,
+    };
+    // An index that was made for a foreign key goes where another one covers it.
+    let loses_none = !table.indexes.iter().any(|index| index.generated);
+    let mut generated =
+        table.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.generated.as_ref()?)));
+    let rows_stay = generated.all(|(at, generated)| generated.kept || !(generated.stored || table.is_in_key(at)));
+    loses_none && rows_stay && !makes_row_keys_anew(table) && operations.iter().all(is_index_of_columns)
 }
 
 /// Returns the value of a changed column in a row.

@@ -19,7 +19,7 @@ impl Session {
         if let Some(count) = count::of_statement(statement) {
             self.count_once(count);
         }
-        let mut _defining = None;
+        let mut defining = None;
         if statement.commits_implicitly() {
             // BEGIN commits by itself and keeps the settings of SET TRANSACTION.
             if !matches!(statement, Statement::Begin { .. }) {
@@ -27,16 +27,43 @@ impl Session {
             }
             self.refresh();
             if self.check_writable(statement)? {
-                _defining = Some(self.define()?);
+                defining = Some(self.define()?);
             }
         }
         self.check_needs(statement)?;
         let is_own = self.is_of_temporary(statement);
-        let outcome = self.command_itself(statement, text)?;
+        let outcome = match &defining {
+            Some(_) => self.change_definitions(statement, text)?,
+            None => self.command_itself(statement, text)?,
+        };
         if is_own {
             self.track_state();
         }
         Ok(outcome)
+    }
+
+    /// Runs a change of definitions, and again where another session has meanwhile changed what it is about: both act as if
+    /// one had come after the other.
+    fn change_definitions(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
+        const TRIES: usize = 10;
+        // A query may meet deadlocks of its own, which are the client's to know.
+        let has_query = matches!(statement, Statement::CreateTable(create) if create.query.is_some());
+        let warnings = self.ctx.warnings.count();
+        for _ in 1..TRIES {
+            let version = self.db.catalog().version();
+            let outcome = self.command_itself(statement, text);
+            let is_overtaken = match &outcome {
+                Err(error) if error.code == error::LOCK_DEADLOCK.code => !has_query,
+                Err(error) => may_be_overtaken(error) && self.db.catalog().version() != version,
+                Ok(_) => false,
+            };
+            if !is_overtaken {
+                return outcome;
+            }
+            self.ctx.warnings.truncate(warnings);
+            self.refresh();
+        }
+        self.command_itself(statement, text)
     }
 
     fn command_itself(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
@@ -228,6 +255,12 @@ impl Session {
 
 /// The least memory, roughly, that a statement leaves allocated.
 const LEFT_BYTES: usize = 16 << 10;
+
+/// Returns whether the error may be that of a statement which another one has overtaken.
+fn may_be_overtaken(error: &SqlError) -> bool {
+    let codes = [&error::TABLE_EXISTS, &error::DB_CREATE_EXISTS, &error::TABLE_DEF_CHANGED];
+    codes.iter().any(|code| code.code == error.code)
+}
 
 /// Returns whether the statement leaves memory allocated in the session or in the catalog.
 fn leaves_something(statement: &Statement) -> bool {

@@ -24,6 +24,7 @@ use crate::session::{Outcome, Session};
 use crate::types::{MysqlType as _, Type};
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Default, Index, Table};
+use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::exec::rebuild;
 use query::key_form::KeyForm;
@@ -74,7 +75,7 @@ impl Session {
         let default = charsets::collation(&self.values.word("collation_server"))?;
         let collation = collation_of(charset, collation, default)?;
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let mut writing = self.core.begin_own_change(db.instance(), self.mdl_wait());
         if writing.snapshot.schemas.contains_key(name) {
             let exists = error::DB_CREATE_EXISTS.with(&[&name]);
             if !if_not_exists {
@@ -98,7 +99,7 @@ impl Session {
         self.refuse_system(&name)?;
         self.check_unlocked()?;
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let mut writing = self.core.begin_own_change(db.instance(), self.mdl_wait());
         let default = writing.snapshot.schema(&name)?.collation;
         writing.put_schema(&name, collation_of(charset, collation, default)?, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
@@ -464,7 +465,8 @@ impl Session {
         self.alter_table(&Name { schema: Some(schema), name }, &[operation])
     }
 
-    /// Changes a table's definition under its exclusive metadata lock and fills new indexes from its rows.
+    /// Changes a table's definition under its exclusive metadata lock, or one that lets others read the table, and fills new
+    /// indexes from its rows.
     pub(super) fn change_table(
         &mut self,
         table: &Arc<Table>,
@@ -479,9 +481,24 @@ impl Session {
             let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
             Ok(RelatedTables::of(changed, snapshot).and(parents.chain(waiting)))
         };
-        let (_closed, mut writing) =
-            if table.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
-        let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
+        let only = |snapshot: &Snapshot| {
+            let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
+            Ok(RelatedTables { changed, ..RelatedTables::default() })
+        };
+        let mut others_read = reach.others_read && !table.temporary;
+        let mut begun = match (table.temporary, others_read) {
+            (true, _) => (Vec::new(), self.write_temporary(&db)),
+            (false, true) => self.lock_and_write(&db, TableMode::ShareRowExclusive, only)?,
+            (false, false) => self.close_and_write(&db, needs)?,
+        };
+        if others_read && begun.1.snapshot.table(&table.schema, &table.name)?.version != table.version {
+            // What the statement needs was found in the older definition.
+            drop(begun);
+            others_read = false;
+            begun = self.close_and_write(&db, needs)?;
+        }
+        let (_closed, mut writing) = begun;
+        let ends = if table.temporary || others_read { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         let renames = change(self, &mut new, &mut writing)?;
@@ -510,7 +527,11 @@ impl Session {
         }
         self.check_family(Some(&old), &new, &writing.snapshot)?;
         let ties_change = is_moved || new.foreign_keys != old.foreign_keys;
-        writing.put_table(new)?;
+        if others_read {
+            writing.put_table_in_use(new)?;
+        } else {
+            writing.put_table(new)?;
+        }
         if ties_change {
             self.core.touch(&mut writing, &ends.tied)?;
         }
@@ -541,6 +562,8 @@ pub(super) struct Reach {
     pub parents: Vec<(String, String)>,
     /// The new name.
     pub becomes: Option<(String, String)>,
+    /// Others may read the table meanwhile (QU-65).
+    pub others_read: bool,
 }
 
 /// Returns whether two types store values alike; column-only attributes are ignored.
@@ -572,6 +595,7 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
         is_constraint,
         included: Vec::new(),
         predicate: None,
+        terms: None,
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,

@@ -217,7 +217,7 @@ fn add_check(check: &tree::Check, definition: &mut Definition, table: &str) -> R
     }
     check_words_of_check(&name, expr)?;
     let text = stored_text(expr, definition.sql_mode)?;
-    definition.checks.push(Check { id: UNNUMBERED, name, text, enforced: *enforced });
+    definition.checks.push(Check { id: UNNUMBERED, name, text, enforced: *enforced, is_validated: true });
     Ok(())
 }
 

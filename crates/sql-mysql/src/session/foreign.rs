@@ -18,6 +18,7 @@ use crate::session::generated::check_parent;
 use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Table, TableColumn};
+use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 use query::key_form::KeyForm;
@@ -59,6 +60,7 @@ pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result
         on_delete: action(*on_delete)?,
         on_update: action(*on_update)?,
         deferral: Deferral::Never,
+        is_validated: true,
     };
     Ok(Wanted { key, index_name: if symbol.is_empty() { text(index) } else { symbol } })
 }
@@ -175,6 +177,7 @@ impl Session {
                     is_constraint: false,
                     included: Vec::new(),
                     predicate: None,
+                    terms: None,
                     nulls_equal: false,
                     deferral: Deferral::Never,
                     is_primary: false,
@@ -182,6 +185,10 @@ impl Session {
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;
+            let is_own = key.refers_to(&table.schema, &table.name);
+            if !is_own && writing.snapshot.table(&key.parent_schema, &key.parent).is_err() {
+                writing.hold_missing(&key.parent_schema, &key.parent)?;
+            }
             table.foreign_keys.push(key);
         }
         Ok(())
@@ -289,13 +296,23 @@ impl Session {
         db: &'c Database,
         needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
     ) -> Result<(Vec<ApartLock>, Writing<'c>)> {
+        self.lock_and_write(db, TableMode::AccessExclusive, needs)
+    }
+
+    /// The same with metadata locks of another mode.
+    pub(super) fn lock_and_write<'c>(
+        &mut self,
+        db: &'c Database,
+        mode: TableMode,
+        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
+    ) -> Result<(Vec<ApartLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
             let (wait, handle) = (self.mdl_wait(), &self.handle);
             let metadata = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
             let waits = Waits { metadata, rows: self.lock_wait() };
             let to_lock = |related: &RelatedTables| self.tables_to_lock(related);
-            if let Some(begun) = self.core.try_change(db.instance(), &self.catalog, waits, &needs, to_lock)? {
+            if let Some(begun) = self.core.try_change(db.instance(), &self.catalog, (mode, waits), &needs, to_lock)? {
                 return Ok(begun);
             }
         }

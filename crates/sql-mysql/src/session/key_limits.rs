@@ -84,6 +84,11 @@ impl Session {
 /// Returns whether a new index makes the rows' keys be made anew: whole ones may leave an index's entry no room.
 pub(super) fn wants_shorter_row_keys(old: &Table, new: &Table) -> bool {
     let is_new = |index: &Index| !old.indexes.iter().any(|known| known.map == index.map);
-    let has_text = new.primary.iter().flatten().any(|part| new.columns[part.column].ty.storage.is_string());
-    new.primary_form == KeyForm::Whole && has_text && new.indexes.iter().any(is_new)
+    makes_row_keys_anew(new) && new.indexes.iter().any(is_new)
+}
+
+/// Returns whether any new index does so.
+pub(super) fn makes_row_keys_anew(table: &Table) -> bool {
+    let mut parts = table.primary.iter().flatten();
+    table.primary_form == KeyForm::Whole && parts.any(|part| table.columns[part.column].ty.storage.is_string())
 }

@@ -121,7 +121,8 @@ impl Session {
             // Rows are then ordered by their row ids.
             (true, None) if index.is_none() => &[],
             _ => {
-                let at = table.index(name).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name, &table.name]))?;
+                let at = table.index(name).filter(|at| table.indexes[*at].terms.is_none());
+                let at = at.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name, &table.name]))?;
                 &table.indexes[at].parts
             }
         };

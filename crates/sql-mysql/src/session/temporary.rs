@@ -33,8 +33,7 @@ impl Session {
     /// Returns grants of all privileges on the session's temporary tables.
     pub(super) fn rights_of_temporary(&self) -> Option<Arc<Grants>> {
         let all = || OfTable { table: Privileges::OF_TABLE, ..OfTable::default() };
-        let tables =
-            self.core.temporary.tables().iter().map(|table| ((table.schema.clone(), table.name.clone()), all()));
+        let tables = self.core.temporary.tables().map(|table| ((table.schema.clone(), table.name.clone()), all()));
         let tables: std::collections::BTreeMap<_, _> = tables.collect();
         (!tables.is_empty()).then(|| Arc::new(Grants { tables, ..Grants::default() }))
     }
@@ -67,7 +66,7 @@ impl Session {
 
     /// Drops all temporary tables when the session ends or is reset. No transaction is open.
     pub(super) fn drop_all_temporary(&mut self) {
-        let tables = self.core.temporary.tables().to_vec();
+        let tables: Vec<_> = self.core.temporary.tables().cloned().collect();
         // The next start drops the remaining ones.
         let _ = self.drop_temporary(&tables);
     }

@@ -107,7 +107,7 @@ impl Session {
         }
         let db = self.db.clone();
         let _defining = self.define()?;
-        let mut writing = db.catalog().write()?;
+        let mut writing = self.core.begin_own_change(db.instance(), self.mdl_wait());
         if writing.snapshot.table(&schema, &view_name).is_ok() {
             return Err(if *alter || *or_replace {
                 error::WRONG_OBJECT.with(&[&schema, &view_name, &"VIEW"])
@@ -244,7 +244,7 @@ impl Session {
         }
         let db = self.db.clone();
         let _defining = self.define()?;
-        let mut writing = db.catalog().write()?;
+        let mut writing = self.core.begin_own_change(db.instance(), self.mdl_wait());
         for view in &found {
             if let Some(view) = writing.snapshot.view(&view.schema, &view.name).cloned() {
                 writing.drop_view(&view)?;

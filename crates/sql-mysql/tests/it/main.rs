@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bulk;
+mod definitions_beside;
 mod durability;
 mod explain;
 mod foreign;

@@ -1,14 +1,19 @@
 //! Tables and views that another dialect made.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use datum::Storage;
 use datum::key::KeyOrder;
+use engine::rows::{Isolation, MapId, RowBatch};
+use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::Maker;
-use query::catalog::table::{Check, Default, Generated, Identity, Part, Table, TableColumn};
+use query::catalog::table::{Check, Default, Generated, Identity, Index, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::catalog::view::View;
 use query::catalog::{Writing, object_id::UNNUMBERED};
+use query::key_form::KeyForm;
+use query::nodes::term_test::TermForm;
 use query::types::{Collation, Type, TypeId};
 
 use crate::support::{World, run};
@@ -38,7 +43,7 @@ fn put(writing: &mut Writing<'_>, name: &str, columns: &[TableColumn], change: i
 
 fn world(seed: u64) -> World {
     let world = World::new(seed);
-    let mut writing = world.db.instance().catalog().write().unwrap();
+    let mut writing = world.db.instance().catalog().write();
     writing.put_schema("d", Collation::Utf8Uca900AiCi, POSTGRES).unwrap();
     let plain = [
         column("id", 23, int(4), -1),
@@ -61,7 +66,7 @@ fn world(seed: u64) -> World {
     put(&mut writing, "has_identity", &id_and_n, |table| table.columns[1].identity = Identity::Always);
     put(&mut writing, "has_check", &id_and_n, |table| {
         let text = "n ~~ '%'::text".into();
-        table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text, enforced: true });
+        table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text, enforced: true, is_validated: true });
     });
     put(&mut writing, "has_generated", &id_and_n, |table| {
         let text = "id::int4 << 1".into();
@@ -149,7 +154,7 @@ fn columns_of_unknown_form_are_refused_by_name() {
 #[test]
 fn values_of_another_form_are_converted_both_ways() {
     let world = world(5);
-    let mut writing = world.db.instance().catalog().write().unwrap();
+    let mut writing = world.db.instance().catalog().write();
     let columns = [
         column("id", 23, int(4), -1),
         column("day", 1082, int(4), -1),
@@ -242,4 +247,104 @@ fn definitions_of_another_dialect_are_shown_with_honest_types() {
     assert!(text.contains("`day` date"), "{text}");
     assert!(run(&mut session, "show create table has_check")[1].contains("'%'::text"));
     assert_eq!(run(&mut session, "show tables")[1..].len(), 7);
+}
+
+/// An index of the terms of a column, which the other dialect makes.
+fn of_terms(writing: &mut Writing<'_>, name: &str, column: usize, terms: TermForm) -> Index {
+    Index {
+        id: UNNUMBERED,
+        name: name.into(),
+        map: writing.txn.create_map().unwrap(),
+        unique: false,
+        parts: vec![Part { column, prefix: None, order: KeyOrder::ASCENDING }],
+        form: KeyForm::Hashed,
+        comment: String::new(),
+        invisible: false,
+        using: false,
+        generated: false,
+        is_constraint: false,
+        included: Vec::new(),
+        predicate: None,
+        terms: Some(terms),
+        nulls_equal: false,
+        deferral: Deferral::Never,
+        is_primary: false,
+        is_unseen: false,
+    }
+}
+
+/// The entries of an index.
+fn entries(world: &World, map: MapId) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut txn = world.engine.rows().begin(Isolation::RepeatableRead);
+    txn.take_snapshot();
+    let mut cursor = txn.scan(map, Bound::Unbounded, Bound::Unbounded, false).unwrap();
+    let (mut batch, mut found) = (RowBatch::new(), Vec::new());
+    while cursor.next(&mut txn, &mut batch).unwrap() {
+        found.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+    }
+    found
+}
+
+#[test]
+fn indexes_of_terms_follow_writes_and_damage_to_them_is_found() {
+    let world = world(6);
+    let mut writing = world.db.instance().catalog().write();
+    let columns =
+        [column("id", 23, int(4), -1), column("doc", 3802, Storage::Jsonb, -1), column("note", 25, Storage::Text, -1)];
+    let indexes = [
+        of_terms(&mut writing, "by_member", 1, TermForm::Members),
+        of_terms(&mut writing, "by_path", 1, TermForm::Paths),
+    ];
+    let maps: Vec<MapId> = indexes.iter().map(|index| index.map).collect();
+    put(&mut writing, "docs", &columns, |table| table.indexes = indexes.into());
+    writing.commit().unwrap();
+    let mut session = world.session(1);
+    run(&mut session, "use d");
+    let problems = || sql_mysql::check::check(&world.db).unwrap().problems;
+    let counts = || maps.iter().map(|map| entries(&world, *map).len()).collect::<Vec<_>>();
+    for (sql, counted) in [
+        // Names, scalars and elements by themselves; scalars with their names; a document without any has one entry.
+        (
+            "insert into docs values (1, '{\"a\": 1, \"b\": [\"x\", \"y\", \"x\"]}', 'n'), (2, '{}', 'n'), (3, null, 'n')",
+            [6, 4],
+        ),
+        ("update docs set note = 'm'", [6, 4]),
+        ("update docs set doc = '{\"a\": 1.0, \"c\": null}' where id = 1", [5, 3]),
+        ("update docs set id = 9 where id = 1", [5, 3]),
+        ("insert into docs values (9, null, 'n') on duplicate key update doc = '[1, 2, 3]'", [4, 4]),
+        ("replace into docs values (3, '\"a\"', 'n')", [5, 5]),
+        ("delete from docs where id = 2", [4, 4]),
+    ] {
+        assert!(run(&mut session, sql)[0].starts_with("ok"), "{sql}");
+        assert_eq!(problems(), Vec::<String>::new(), "{sql}");
+        assert_eq!(counts(), counted, "{sql}");
+    }
+    run(&mut session, "begin");
+    run(&mut session, "update docs set doc = '[7]'");
+    run(&mut session, "rollback");
+    assert_eq!((problems(), counts()), (Vec::new(), vec![4, 4]));
+    assert_eq!(
+        run(&mut session, "select id from docs force index (by_path) where doc = cast('[1, 2, 3]' as json)")[1..],
+        ["9"]
+    );
+
+    let mut txn = world.engine.rows().begin(Isolation::ReadCommitted);
+    let (key, value) = entries(&world, maps[0]).swap_remove(0);
+    assert!(txn.delete(maps[0], &key).unwrap());
+    // Another term for the same row.
+    let (mut stray, value_of_stray) = (key.clone(), value);
+    stray[1] ^= 1;
+    txn.insert(maps[1], &stray, &value_of_stray, &mut Vec::new()).unwrap();
+    txn.commit().unwrap();
+    let found = problems();
+    for wanted in [
+        "index by_member lacks it",
+        "index by_member: 3 entries for 4 terms of rows",
+        "index by_path: 5 entries for 4 terms of rows",
+    ] {
+        assert!(found.iter().any(|problem| problem.contains(wanted)), "{wanted}: {found:?}");
+    }
+    assert!(run(&mut session, "check table docs").iter().any(|line| line.contains("by_path")));
+    assert!(!run(&mut session, "truncate docs")[0].starts_with("error"));
+    assert_eq!(problems(), Vec::<String>::new());
 }
