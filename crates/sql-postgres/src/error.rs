@@ -66,10 +66,16 @@ impl PgError {
         self
     }
 
-    /// Says where the error happened, unless that is known.
+    /// Says where the error happened, unless that is known. The line of a document is a place within another.
     #[must_use]
     pub fn within(mut self, context: impl FnOnce() -> String) -> PgError {
-        self.context.get_or_insert_with(|| context().into());
+        self.context = match self.context.take() {
+            None => Some(context().into()),
+            Some(known) if known.starts_with("JSON data") && !known.contains('\n') => {
+                Some(format!("{known}\n{}", context()).into())
+            }
+            known => known,
+        };
         self
     }
 

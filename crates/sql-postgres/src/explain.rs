@@ -7,8 +7,9 @@ use std::sync::Arc;
 use query::exec::instrumentation::{Measure, Measures};
 use query::nodes::change::{OnConflict, Values};
 use query::nodes::comparison::Comparison;
-use query::nodes::expr::Expr;
+use query::nodes::expr::{Call, Expr};
 use query::nodes::node::{Access, JoinKind, Node, Scan, SortKey};
+use query::nodes::term_test::TermTest;
 use query::plan::estimate::estimate;
 use query::types::Type;
 
@@ -327,6 +328,9 @@ impl Drawing<'_> {
         let name = self.relation(&scan.table);
         let alias = if scan.alias == scan.table.name { String::new() } else { format!(" {}", quoted(&scan.alias)) };
         let access = &scan.access;
+        if access.test.is_some() {
+            return self.scan_of_terms(scan, node, format!("{name}{alias}"));
+        }
         let is_whole = access.is_full() && access.index.is_none();
         let kind = match (is_whole, access.covering) {
             (true, _) => "Seq Scan",
@@ -362,6 +366,29 @@ impl Drawing<'_> {
         };
         item.detail("Index Cond", conditions(&scan.conditions[..leads], &names))
             .detail("Filter", conditions(&scan.conditions[leads..], &names))
+    }
+}
+
+impl Drawing<'_> {
+    /// A scan through an index of terms: the conditions that the index decides are rechecked on each row.
+    fn scan_of_terms(&self, scan: &Scan, node: &Arc<Node>, name: String) -> PlanItem {
+        let index = quoted(&key_name(scan, &scan.access));
+        let names: Vec<(usize, String)> =
+            scan.names().map(|(at, name)| (at, name.rsplit('.').next().unwrap_or_default().to_owned())).collect();
+        let other = scan.access.equal.iter().flatten().next().map(|other| shown(other, &names));
+        let is_other = |side: &Expr| Some(shown(side, &names)) == other;
+        let (led, rest): (Vec<Expr>, Vec<Expr>) =
+            scan.conditions.iter().cloned().partition(|condition| match condition {
+                Expr::Call(call) => call.function.term_test.is_some() && call.arguments.iter().any(is_other),
+                Expr::Compare(compare) => is_other(&compare.left) || is_other(&compare.right),
+                _ => false,
+            });
+        let cond = conditions(&led, &names);
+        let entries = PlanItem::new("Bitmap Index Scan", format!("Bitmap Index Scan on {index}"));
+        let entries = entries.fact("Index Name", key_name(scan, &scan.access)).detail("Index Cond", cond.clone());
+        let item = self.item(node, "Bitmap Heap Scan", format!("Bitmap Heap Scan on {name}"));
+        let item = item.fact("Relation Name", &*scan.table.name).fact("Alias", &*scan.alias);
+        item.detail("Recheck Cond", cond).detail("Filter", conditions(&rest, &names)).input(entries)
     }
 }
 
@@ -463,6 +490,21 @@ fn operator(op: Comparison) -> &'static str {
     }
 }
 
+/// Returns the operator of a test of terms.
+fn term_operator(call: &Call) -> Option<&'static str> {
+    Some(match call.function.term_test? {
+        TermTest::Holds => "@>",
+        TermTest::IsHeldBy => "<@",
+        TermTest::Overlaps => "&&",
+        TermTest::Equals => "=",
+        TermTest::HasName => "?",
+        TermTest::HasAnyName => "?|",
+        TermTest::HasAllNames => "?&",
+        TermTest::PathExists(_) => "@?",
+        TermTest::PathMatches(_) => "@@",
+    })
+}
+
 /// Returns the text of a value with its type; `None` where that needs more than the value.
 fn constant(value: &Value, ty: &Type) -> Option<String> {
     let mut text = Vec::new();
@@ -484,6 +526,9 @@ fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
             if *truth == 0 { "false" } else { "true" }.to_owned()
         }
         Expr::Literal(value @ Value::Bytes(_), ty) => constant(value, ty).unwrap_or_else(|| value.to_string()),
+        Expr::Literal(value @ (Value::Array(_) | Value::Json(_)), ty) => {
+            constant(value, ty).unwrap_or_else(|| value.to_string())
+        }
         Expr::Literal(value, _) => value.to_string(),
         Expr::Column(at, _) => {
             names.iter().find(|(place, _)| place == at).map_or_else(|| format!("?{at}"), |(_, name)| name.clone())
@@ -511,6 +556,9 @@ fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
             format!("({} {not}IN ({}))", shown(&node.needle, names), items.join(", "))
         }
         Expr::Case(_) => "CASE".to_owned(),
+        Expr::Call(call) if let ([left, right], Some(operator)) = (&call.arguments[..], term_operator(call)) => {
+            format!("({} {operator} {})", shown(left, names), shown(right, names))
+        }
         Expr::Call(call) => {
             let arguments: Vec<String> = call.arguments.iter().map(|argument| shown(argument, names)).collect();
             format!("{}({})", call.function.name(), arguments.join(", "))

@@ -1,7 +1,5 @@
 //! Aggregate functions.
 
-use std::collections::hash_map::Entry;
-
 use datum::key::KeyOrder;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
@@ -12,7 +10,7 @@ use syntax::postgres::tree::{Argument, FuncCall, NullsOrder, SortBy, SortDirecti
 
 use crate::bind::Binder;
 use crate::bind::comparison::comparator;
-use crate::bind::scope::{AGGREGATES, Clause};
+use crate::bind::scope::Clause;
 use crate::bind::typing::{Operand, oid_of, settled, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::Body;
@@ -44,14 +42,6 @@ impl Accumulator for AnyValue {
         if self.0.is_none() {
             self.0 = values.first().cloned();
         }
-        Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> datum::Result<()> {
         Ok(())
     }
 
@@ -126,39 +116,30 @@ impl Binder<'_> {
         }
         self.check_aggregate_place(clause, at)?;
         self.scope().in_aggregate = true;
+        let read_before = self.correlations.last_mut().map(std::mem::take).unwrap_or_default();
         let bound = match node.within_group {
             true => self.ordered_set_call(node, at),
             false => self.aggregate_call(node, at),
         };
+        let outer = self.correlations.last_mut().map(|reads| std::mem::replace(reads, read_before)).unwrap_or_default();
+        self.note_outer(self.correlations.len() - 1, &outer);
         let scope = self.scope();
         scope.in_aggregate = false;
         scope.clause = clause;
         let call = bound?;
-        if self.is_of_outer_block(&call) {
+        // It is of the block whose columns its arguments read, subqueries in them too: the innermost of them.
+        if !outer.is_empty() && call.arguments.iter().all(|argument| argument.columns().is_empty()) {
             return Err(self.error(unsupported("an aggregate of an outer query"), at));
         }
-        let ty = call.aggregate.ty.clone();
+        if self.scope().reads_itself {
+            let text = "aggregate functions are not allowed in a recursive query's recursive term";
+            return self.fail(state::INVALID_RECURSION, text, at);
+        }
         let Some(grouped) = &mut self.scope().grouped else {
             return Err(self.error(unsupported("an aggregate in this place"), at));
         };
-        let number = match grouped.numbers.entry(format!("{call:?}")) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                grouped.calls.push(call);
-                *new.insert(grouped.calls.len() - 1)
-            }
-        };
-        Ok(Operand { expr: Expr::Column(AGGREGATES + number, ty), at })
-    }
-
-    /// Returns whether the arguments read columns of blocks around this one and none of its own.
-    fn is_of_outer_block(&self, call: &AggregateCall) -> bool {
-        let (mut own, mut outer) = (false, false);
-        for argument in &call.arguments {
-            own |= !argument.columns().is_empty();
-            argument.walk(&mut |expr| outer |= matches!(expr, Expr::Outer { .. }));
-        }
-        outer && !own
+        let directs = if node.within_group { node.arguments.len() } else { 0 };
+        Ok(Operand { expr: grouped.result_of(call, directs), at })
     }
 
     /// Binds the call over the rows that are grouped.

@@ -17,6 +17,7 @@ use syntax::postgres::tree::{self, ExprKind, Indirection, SelectStmt};
 use crate::bind::Binder;
 use crate::bind::coerce::REFORM;
 use crate::bind::comparison::comparator;
+use crate::bind::composite::PartValue;
 use crate::bind::expression::common_typmod;
 use crate::bind::record::is_record;
 use crate::bind::special;
@@ -26,6 +27,8 @@ use crate::functions::CastContext;
 use crate::functions::array::aggregate::ARRAY_AGG;
 use crate::functions::array::{construct, quantified, subscript};
 use crate::functions::domain::DOMAIN_CHECK;
+use crate::functions::json::subscripts;
+use crate::functions::record::SET_FIELD;
 use crate::types::array::too_many_dimensions;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{
@@ -202,6 +205,9 @@ impl Binder<'_> {
         if ty == oid::NAME {
             return self.byte_of_name(operand, links, at);
         }
+        if ty == oid::JSONB {
+            return self.jsonb_element(operand, links, at);
+        }
         let Some(element) = element_of(ty) else {
             let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
             return self.fail(state::DATATYPE_MISMATCH, text, operand.at);
@@ -279,20 +285,7 @@ impl Binder<'_> {
         let tree::InsertColumn { name, indirection } = target;
         let at = self.named_column(table, name)?;
         let place = name.at.0;
-        if matches!(value.kind, ExprKind::Default) {
-            let text = "cannot set an array element to DEFAULT";
-            return self.fail(state::FEATURE_NOT_SUPPORTED, text, place);
-        }
-        if indirection.iter().any(|link| matches!(link, Indirection::Field(_) | Indirection::Star)) {
-            return Err(self.error(unsupported("assignment to a field of a column"), place));
-        }
-        let ty = type_of(&table.columns[at].ty);
-        // The elements are those of the base type, and the whole is checked again.
-        let (column_ty, ty) = (ty, self.base_type(ty)?.0);
-        let Some(element) = element_of(ty) else {
-            let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
-            return self.fail(state::DATATYPE_MISMATCH, text, place);
-        };
+        self.refuse_default_part(value, target)?;
         let base = match sets.iter().position(|(known, _)| *known == at) {
             Some(known) => match part_of(sets.swap_remove(known).1) {
                 Some(part) => part,
@@ -314,30 +307,97 @@ impl Binder<'_> {
                 }
             }
         };
-        let (bounds, extra) = self.subscripts(indirection)?;
-        let wanted = if extra.is_some() { container(ty) } else { element.oid };
-        let operand = self.expr(value)?;
+        let ty = &table.columns[at].ty;
+        let ty = (type_of(ty), type_modifier(ty));
+        let whole = self.assigned_part((base, ty), indirection, name, &mut |binder, ty| {
+            let operand = binder.expr(value)?;
+            binder.part_value(operand, target, ty)
+        })?;
+        sets.push((at, whole));
+        Ok(())
+    }
+
+    /// Refuses DEFAULT as the value of a part of a column.
+    pub fn refuse_default_part(&self, value: &tree::Expr, target: &tree::InsertColumn) -> Result<()> {
+        if !matches!(value.kind, ExprKind::Default) {
+            return Ok(());
+        }
+        let is_field = matches!(target.indirection.first(), Some(Indirection::Field(_)));
+        let what = if is_field { "a subfield" } else { "an array element" };
+        self.fail(state::FEATURE_NOT_SUPPORTED, format!("cannot set {what} to DEFAULT"), target.name.at.0)
+    }
+
+    /// Brings a value to the type of the part of a column that it is assigned to.
+    pub fn part_value(&mut self, operand: Operand, target: &tree::InsertColumn, ty: (Oid, i32)) -> Result<Expr> {
         let source = operand.oid();
-        let Some(new) = self.coerce_to(operand, wanted, -1, CastContext::Assignment)? else {
-            let text = format!(
-                "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
-                name.value,
-                shown(wanted),
-                shown(source)
-            );
-            let hint = "You will need to rewrite or cast the expression.";
-            return Err(self.error(PgError::new(state::DATATYPE_MISMATCH, text).hint(hint), place));
+        if let Some(Indirection::Field(field)) = target.indirection.last() {
+            return self.field_value(operand, field, ty, target.name.at.0);
+        }
+        if let Some(new) = self.coerce_to(operand, ty.0, ty.1, CastContext::Assignment)? {
+            return Ok(new);
+        }
+        let text = format!(
+            "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
+            target.name.value,
+            shown(ty.0),
+            shown(source)
+        );
+        let hint = "You will need to rewrite or cast the expression.";
+        Err(self.error(PgError::new(state::DATATYPE_MISMATCH, text).hint(hint), target.name.at.0))
+    }
+
+    /// Binds an assignment to elements of an array or a jsonb, or to a part of an element (`assigned_part`).
+    #[inline(never)]
+    pub fn assigned_elements(
+        &mut self,
+        (base, (column_ty, _)): (Expr, (Oid, i32)),
+        links: &[Indirection],
+        column: &tree::Ident,
+        value: &mut PartValue<'_, Self>,
+    ) -> Result<Expr> {
+        // The elements are those of the base type, and the whole is checked again.
+        let ty = self.base_type(column_ty)?.0;
+        let element = match element_of(ty) {
+            _ if ty == oid::JSONB => oid::JSONB,
+            Some(element) => element.oid,
+            None => {
+                let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
+                return self.fail(state::DATATYPE_MISMATCH, text, column.at.0);
+            }
+        };
+        let is_end = |link: &Indirection| matches!(link, Indirection::Field(_) | Indirection::Star);
+        let (subscripts, rest) = links.split_at(links.iter().position(is_end).unwrap_or(links.len()));
+        let (bounds, extra) = match ty {
+            oid::JSONB => (self.jsonb_subscripts(subscripts)?, None),
+            _ => self.subscripts(subscripts)?,
+        };
+        let wanted = if extra.is_some() { container(ty) } else { element };
+        let new = match rest.is_empty() || ty == oid::JSONB || extra.is_some() {
+            true => self.assigned_part(
+                (Expr::Literal(Value::Null, column_type(wanted, -1, true)), (wanted, -1)),
+                rest,
+                column,
+                value,
+            )?,
+            false => {
+                let mut arguments = vec![self.copy(&base)?];
+                for bound in &bounds {
+                    arguments.push(self.copy(bound)?);
+                }
+                let part = call_with(&subscript::ELEMENT, arguments, (element, -1), Extra::default());
+                self.assigned_part((part, (element, -1)), rest, column, value)?
+            }
         };
         let mut arguments = vec![base];
         arguments.extend(bounds);
         arguments.push(new);
-        let function = if extra.is_some() { &subscript::SET_SLICE } else { &subscript::SET_ELEMENT };
-        let mut whole = call_with(function, arguments, (ty, -1), extra.unwrap_or_default());
-        if column_ty != ty {
-            whole = self.checked(whole, column_ty)?;
-        }
-        sets.push((at, whole));
-        Ok(())
+        let function = match extra {
+            _ if ty == oid::JSONB => &subscripts::SET_ELEMENT,
+            Some(_) => &subscript::SET_SLICE,
+            None => &subscript::SET_ELEMENT,
+        };
+        let whole = call_with(function, arguments, (ty, -1), extra.unwrap_or_default());
+        if column_ty == ty { Ok(whole) } else { self.checked(whole, column_ty) }
     }
 
     /// Binds `left op ANY (array)` and `left op ALL (array)`.
@@ -401,15 +461,16 @@ impl Binder<'_> {
 }
 
 /// Returns the value of an assignment, without the checks of a domain, if it is a column with some elements replaced.
-fn part_of(mut expr: Expr) -> Option<Expr> {
-    let is_one_of =
-        |call: &Call, known: [&'static Function; 2]| known.iter().any(|of| std::ptr::eq(*of, call.function));
+pub fn part_of(mut expr: Expr) -> Option<Expr> {
+    const PARTS: [&Function; 4] =
+        [&subscript::SET_ELEMENT, &subscript::SET_SLICE, &subscripts::SET_ELEMENT, &SET_FIELD];
+    let is_one_of = |call: &Call, known: &[&'static Function]| known.iter().any(|of| std::ptr::eq(*of, call.function));
     loop {
         match expr {
-            Expr::Call(call) if is_one_of(&call, [&subscript::SET_ELEMENT, &subscript::SET_SLICE]) => {
+            Expr::Call(call) if is_one_of(&call, &PARTS) => {
                 return Some(Expr::Call(call));
             }
-            Expr::Call(mut call) if is_one_of(&call, [&DOMAIN_CHECK, &REFORM]) => expr = call.arguments.swap_remove(0),
+            Expr::Call(mut call) if is_one_of(&call, &[&DOMAIN_CHECK, &REFORM]) => expr = call.arguments.swap_remove(0),
             _ => return None,
         }
     }

@@ -1,6 +1,5 @@
 //! Calls of functions by name.
 
-use query::catalog::schema_name::SchemaName;
 use query::nodes::expr::Expr;
 use syntax::postgres::tree::{AnyName, Argument, FuncCall};
 
@@ -12,6 +11,7 @@ use crate::bind::scope::Clause;
 use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::bind::{Binder, polymorphic};
+use crate::define::names::schema_in;
 use crate::error::{PgError, Result, state};
 use crate::functions::array::quantified::SPREAD;
 use crate::functions::{self, Body, CastContext, PgFunction};
@@ -109,8 +109,7 @@ impl Binder<'_> {
     /// Refuses a name in a schema that does not exist.
     fn check_schema(&self, name: &AnyName, at: u32) -> Result<()> {
         let Some(schema) = name.parts.len().checked_sub(2).map(|nth| &name.parts[nth]) else { return Ok(()) };
-        let stored = SchemaName::new(self.environment.database, schema).map(|name| name.stored().into_owned());
-        let exists = stored.is_some_and(|stored| self.environment.snapshot.schemas.contains_key(&stored));
+        let exists = schema_in(&self.environment.snapshot, self.environment.database, schema).is_some();
         if exists || schema == "information_schema" {
             return Ok(());
         }
@@ -168,12 +167,14 @@ impl Binder<'_> {
         if let Body::Set(body) = row.body {
             return self.set_returning(row, (body, result), arguments, at);
         }
-        let typmod = match self.row_modifier(&arguments, result) {
-            -1 if result == oid::RECORD && self.scope().clause == Clause::FunctionInFrom => {
-                self.scope().defined_columns.take().map_or(-1, |row| self.known_row_type(row))
-            }
-            typmod => typmod,
+        let typmod = self.row_modifier(&arguments, result);
+        // A function that makes rows of documents compares the columns of a column definition list with those of its row.
+        let takes_columns = result == oid::RECORD && (typmod < 0 || row.name.starts_with("json"));
+        let defined = match takes_columns && self.scope().clause == Clause::FunctionInFrom {
+            true => self.scope().defined_columns.take(),
+            false => None,
         };
+        let typmod = defined.map_or(typmod, |defined| self.known_row_type(defined));
         let mut expr = call(row, arguments, result, typmod)?;
         if let Expr::Call(call) = &mut expr {
             call.extra.record = self.row_type_of(&call.ty);

@@ -20,6 +20,7 @@ use syntax::postgres::tree::{
 
 use crate::bind::Binder;
 use crate::bind::from::{FoundRelation, base_of, names_of};
+use crate::bind::insert_part::{has_parts, unique};
 use crate::bind::query_expression::project_column;
 use crate::bind::rights::ChangedNeed;
 use crate::bind::rules::{Omitted, target_type};
@@ -92,19 +93,21 @@ impl Binder<'_> {
     }
 
     fn target_column(&self, table: &Table, column: &InsertColumn, verb: &str) -> Result<usize> {
-        let at = match &self.through {
-            None => self.named_column(table, &column.name)?,
-            Some(view) => match view.base_column(&column.name.value, verb)? {
-                Some(at) => at,
-                None => {
-                    let text = format!("column \"{}\" of relation \"{}\" does not exist", column.name.value, view.name);
-                    return self.fail(state::UNDEFINED_COLUMN, text, column.name.at.0);
-                }
-            },
-        };
         match column.indirection.is_empty() {
-            true => Ok(at),
+            true => self.target_place(table, column, verb),
             false => Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0)),
+        }
+    }
+
+    /// Returns the column that a target or a part of one names.
+    fn target_place(&self, table: &Table, column: &InsertColumn, verb: &str) -> Result<usize> {
+        let Some(view) = &self.through else { return self.named_column(table, &column.name) };
+        match view.base_column(&column.name.value, verb)? {
+            Some(at) => Ok(at),
+            None => {
+                let text = format!("column \"{}\" of relation \"{}\" does not exist", column.name.value, view.name);
+                self.fail(state::UNDEFINED_COLUMN, text, column.name.at.0)
+            }
         }
     }
 
@@ -171,12 +174,14 @@ impl Binder<'_> {
         Ok((insert, fields))
     }
 
-    /// Returns the columns that an INSERT gives values: without a list all of them.
+    /// Returns the columns that an INSERT gives values: without a list all of them. One of which several parts are given is there as often.
     pub fn insert_targets(&mut self, table: &Arc<Table>, columns: &[InsertColumn]) -> Result<Vec<usize>> {
         let mut targets = Vec::new();
         for column in columns {
-            let at = self.target_column(table, column, "insert into")?;
-            if targets.contains(&at) {
+            let at = self.target_place(table, column, "insert into")?;
+            let given = targets.iter().zip(columns).filter(|(known, _)| **known == at);
+            let is_part = |column: &InsertColumn| !column.indirection.is_empty();
+            if given.into_iter().any(|(_, other)| !is_part(column) || !is_part(other)) {
                 let text = format!("column \"{}\" specified more than once", column.name.value);
                 return self.fail(state::DUPLICATE_COLUMN, text, column.name.at.0);
             }
@@ -209,7 +214,10 @@ impl Binder<'_> {
             let width = rows[0].len();
             self.check_count(width, targets.len(), columns, |nth| rows[0][nth].span.start)?;
             targets.truncate(width);
-            let rows = self.insert_rows(rows, table, &targets, overriding)?;
+            let rows = self.insert_rows(rows, table, (&targets, columns), overriding)?;
+            if has_parts(columns) {
+                targets = unique(&targets);
+            }
             return Ok((read_first(rows, !self.parts.is_empty()), targets));
         }
         let mut bound = self.open_query(query)?;
@@ -219,7 +227,12 @@ impl Binder<'_> {
         targets.truncate(width);
         for (nth, target) in targets.iter().enumerate() {
             self.check_given(table, *target, overriding)?;
-            self.insert_column(&mut bound, nth, table, *target, start)?;
+            if columns.get(nth).is_none_or(|column| column.indirection.is_empty()) {
+                self.insert_column(&mut bound, nth, table, *target, start)?;
+            }
+        }
+        if has_parts(columns) {
+            targets = self.gather_parts(&mut bound, &targets, columns, table)?;
         }
         if let Some(Overriding::User) = overriding {
             // Given values of identity columns are passed over.
@@ -255,7 +268,7 @@ impl Binder<'_> {
         &mut self,
         rows: &[Vec<tree::Expr>],
         table: &Arc<Table>,
-        targets: &[usize],
+        (targets, columns): (&[usize], &[InsertColumn]),
         overriding: Option<Overriding>,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
         let mut own = names_of(table, &table.name, 0);
@@ -270,8 +283,28 @@ impl Binder<'_> {
                 let at = row[0].span.start;
                 return self.fail(state::SYNTAX_ERROR, "VALUES lists must all be the same length", at);
             }
-            let mut exprs = Vec::with_capacity(row.len());
-            for (expr, target) in row.iter().zip(targets) {
+            let mut exprs: Vec<Option<Expr>> = Vec::with_capacity(row.len());
+            let mut wholes: Vec<usize> = Vec::new();
+            for (nth, (expr, target)) in row.iter().zip(targets).enumerate() {
+                if let Some(column) = columns.get(nth).filter(|column| !column.indirection.is_empty()) {
+                    self.check_given(table, *target, overriding)?;
+                    self.refuse_default_part(expr, column)?;
+                    let known = wholes.iter().position(|known| known == target);
+                    let base = known.and_then(|at| exprs[at].take());
+                    let whole = self.insert_part(base, table, (*target, column), &mut |binder, ty| {
+                        let operand = binder.expr(expr)?;
+                        binder.part_value(operand, column, ty)
+                    })?;
+                    match known {
+                        Some(at) => exprs[at] = Some(whole),
+                        None => {
+                            wholes.push(*target);
+                            exprs.push(Some(whole));
+                        }
+                    }
+                    continue;
+                }
+                wholes.push(*target);
                 let is_identity = table.columns[*target].identity != Identity::None;
                 if matches!(expr.kind, ExprKind::Default) || (is_identity && overriding == Some(Overriding::User)) {
                     exprs.push(None);

@@ -38,6 +38,9 @@ pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway
     if source == target {
         return Some(Pathway::Relabel);
     }
+    if target == oid::RECORD && user::is_composite(source) {
+        return Some(Pathway::Relabel);
+    }
     if let Some(cast) = cast_between(source, target) {
         return (cast.context <= context).then_some(match cast.method {
             CastMethod::Function => Pathway::Function(cast.function),
@@ -72,6 +75,7 @@ pub fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) -> bool
             input == target
                 || is_polymorphic(*target)
                 || *input == oid::UNKNOWN
+                || (*input == oid::RECORD && user::is_composite(*target))
                 || pathway(*input, *target, context).is_some()
         })
 }
@@ -263,6 +267,9 @@ impl Binder<'_> {
         }
         let at = operand.at;
         let operand = self.smashed(operand)?;
+        if user::is_composite(target) {
+            return self.coerce_to_composite(operand, target, context);
+        }
         let source = operand.oid();
         let (flat_source, flat_target) = (self.flat(source)?, self.flat(target)?);
         if !can_coerce(&[flat_source], &[flat_target], context) {
@@ -282,6 +289,14 @@ impl Binder<'_> {
             },
         };
         self.with_typmod(Operand { expr, at }, typmod, context).map(Some)
+    }
+
+    /// Reads the text of a string as a value of another type. `None`: only a written cast does.
+    pub fn coerce_by_text(&mut self, operand: Operand, target: Oid, context: CastContext) -> Result<Option<Expr>> {
+        match pathway(operand.oid(), target, context) {
+            Some(way) => self.follow(way, operand, target, -1, context).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Coerces to or from an array whose elements are a domain's.
@@ -416,6 +431,10 @@ fn with_modifier(row: &PgFunction, expr: Expr, typmod: i32, context: CastContext
 
 /// Returns the expression as of a type that PostgreSQL stores in the same form.
 fn relabeled(expr: Expr, target: Oid) -> Expr {
+    // A row of a type is a record as it is.
+    if target == oid::RECORD && user::is_composite(oid_of(&expr)) {
+        return expr;
+    }
     let has_same_form = match (by_oid(oid_of(&expr)), by_oid(target)) {
         (Some(from), Some(to)) => from.storage == to.storage || !matches!(to.storage, Storage::Int { .. }),
         _ => true,

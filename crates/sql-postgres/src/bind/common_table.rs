@@ -2,14 +2,16 @@
 //!
 //! A recursive expression is `non-recursive term UNION [ALL] recursive term`. The first term alone determines the columns and their types.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use query::nodes::expr::Expr;
 use query::nodes::node::{Node, Recursion};
 use query::session::statement::{Several, StatementPart};
-use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause};
+use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectStmt, Statement, WithClause};
 
+use crate::bind::recursion;
 use crate::bind::scope::{BoundQuery, Common, CommonState, OutputColumn};
 use crate::bind::typing::{Operand, settled, shown, unsupported};
 use crate::bind::{Binder, Plan};
@@ -81,14 +83,21 @@ impl Binder<'_> {
         let Some(with) = with else { return Ok(()) };
         let may_change = std::ptr::from_ref(with).addr() == self.changing_with;
         let WithClause { recursive, tables, at: _ } = with;
-        let first = self.commons.len();
-        for table in tables {
-            if self.commons[first..].iter().any(|known| known.name == table.name.value) {
-                let text = format!("WITH query name \"{}\" specified more than once", table.name.value);
-                return self.fail(state::DUPLICATE_ALIAS, text, table.name.at.0);
-            }
+        let mut names = HashSet::new();
+        if let Some(table) = tables.iter().find(|table| !names.insert(&*table.name.value)) {
+            let text = format!("WITH query name \"{}\" specified more than once", table.name.value);
+            return self.fail(state::DUPLICATE_ALIAS, text, table.name.at.0);
+        }
+        let ordered = match recursive {
+            true => recursion::ordered(tables).map_err(|refusal| match *refusal {
+                (error, Some(at)) => self.error(error, at),
+                (error, None) => error,
+            })?,
+            false => tables.iter().map(|table| (table, false)).collect(),
+        };
+        for (table, is_recursive) in ordered {
             match table.statement {
-                Statement::Select(_) => self.common(table, *recursive)?,
+                Statement::Select(_) => self.common(table, is_recursive)?,
                 _ => self.changing_common(table, may_change)?,
             }
         }
@@ -105,7 +114,7 @@ impl Binder<'_> {
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let read_before = self.correlations.last_mut().map(std::mem::take);
         let bound = match (search, cycle) {
-            (None, None) if recursive => self.recursive(name, columns, query, id, Added::default())?,
+            (None, None) if recursive => Some(self.recursive(name, columns, query, id, Added::default())?),
             (None, None) => None,
             _ => Some(self.searched(table, query, id, recursive)?),
         };
@@ -149,7 +158,7 @@ impl Binder<'_> {
     }
 
     /// Notes outer references of the blocks from this depth on.
-    fn note_outer(&mut self, depth: usize, outer: &[(usize, usize)]) {
+    pub(super) fn note_outer(&mut self, depth: usize, outer: &[(usize, usize)]) {
         for reads in &mut self.correlations[depth..] {
             let fresh = outer.iter().filter(|read| !reads.contains(read)).copied().collect::<Vec<_>>();
             reads.extend(fresh);
@@ -264,7 +273,6 @@ impl Binder<'_> {
                 let text = format!("WITH query \"{}\" does not have a RETURNING clause", name.name);
                 self.fail(state::FEATURE_NOT_SUPPORTED, text, name.at.0)
             }
-            CommonState::Refused(text) => self.fail(state::INVALID_RECURSION, text.to_string(), name.at.0),
             CommonState::Recursive(own) if *own != depth => {
                 let text = format!("recursive reference to query \"{}\" must not appear within a subquery", name.name);
                 self.fail(state::INVALID_RECURSION, text, name.at.0)
@@ -273,11 +281,14 @@ impl Binder<'_> {
                 let text = format!("recursive reference to query \"{}\" must not appear more than once", name.name);
                 self.fail(state::INVALID_RECURSION, text, name.at.0)
             }
-            CommonState::Recursive(_) => Ok(Some(common)),
+            CommonState::Recursive(_) => {
+                self.scope().reads_itself = true;
+                Ok(Some(common))
+            }
         }
     }
 
-    /// Binds a query that may refer to itself. `None`: it is of another form, and a reference to itself has been an error.
+    /// Binds a query that refers to itself, as `recursion::ordered` permits.
     pub(super) fn recursive(
         &mut self,
         name: &Ident,
@@ -285,26 +296,19 @@ impl Binder<'_> {
         query: &SelectStmt,
         id: usize,
         added: Added<'_>,
-    ) -> Result<Option<BoundQuery>> {
-        let SelectStmt { with, body, order_by, limit, locking: _, span: _ } = query;
+    ) -> Result<BoundQuery> {
         let commons = self.commons.len();
-        let (first, seed, last) = match body {
-            SelectBody::SetOperations { first, links } => match links.split_last() {
-                Some((last, seed)) if last.op == SetOp::Union => (first, seed, last),
-                _ => return self.not_recursive(name, query).map(|()| None),
-            },
-            _ => return self.not_recursive(name, query).map(|()| None),
+        let Some((first, seed, last)) = recursion::terms(query) else {
+            return Err(PgError::new(state::INTERNAL_ERROR, "a recursive query of another form"));
         };
         self.query_level += 1;
-        self.with(with.as_ref())?;
-        self.push_refused(name, "must not appear within its non-recursive term");
+        self.with(query.with.as_ref())?;
         let mut source = self.operations(first, seed)?;
         for at in 0..source.columns.len() {
             if source.columns[at].oid() == oid::UNKNOWN {
                 self.retype_column(&mut source, at, oid::TEXT, -1, CastContext::Implicit)?;
             }
         }
-        self.commons.pop();
         self.name_columns(name, &mut source.columns, names)?;
         for column in &mut source.columns {
             column.column.ty.nullable = true;
@@ -325,67 +329,8 @@ impl Binder<'_> {
         });
         let part = self.set_operand(&last.operand)?;
         self.query_level -= 1;
-        let references = self.commons.last().map_or(0, |common| common.references);
         self.commons.truncate(commons);
-        if references == 0 {
-            return Ok(None);
-        }
-        if !order_by.is_empty() {
-            return self.fail(
-                state::FEATURE_NOT_SUPPORTED,
-                "ORDER BY in a recursive query is not implemented",
-                order_by[0].expr.span.start,
-            );
-        }
-        if limit.is_some() {
-            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "LIMIT in a recursive query is not implemented"));
-        }
-        self.rounds(name, source, part, (id, !last.all)).map(Some)
-    }
-
-    /// Refuses a reference to itself in a query without the form of a recursive one.
-    fn not_recursive(&mut self, name: &Ident, query: &SelectStmt) -> Result<()> {
-        let sizes = (self.height, self.weight);
-        let commons = self.commons.len();
-        let text = format!(
-            "recursive query \"{}\" does not have the form non-recursive-term UNION [ALL] recursive-term",
-            name.value
-        );
-        self.commons.push(Common {
-            name: name.value.clone(),
-            columns: Vec::new(),
-            added: 0,
-            level: self.query_level,
-            node: Arc::new(Node::One { width: 0 }),
-            size: (0, 0),
-            references: 0,
-            outer: Vec::new(),
-            depth: 0,
-            state: CommonState::Refused(text.into()),
-        });
-        // Bound for its references alone; it is bound again without the name.
-        let (nodes, correlations) = (self.nodes, self.correlations.clone());
-        let bound = self.open_query(query);
-        self.commons.truncate(commons);
-        (self.height, self.weight) = sizes;
-        (self.nodes, self.correlations) = (nodes, correlations);
-        bound.map(drop)
-    }
-
-    fn push_refused(&mut self, name: &Ident, why: &str) {
-        let text = format!("recursive reference to query \"{}\" {why}", name.value);
-        self.commons.push(Common {
-            name: name.value.clone(),
-            columns: Vec::new(),
-            added: 0,
-            level: self.query_level,
-            node: Arc::new(Node::One { width: 0 }),
-            size: (0, 0),
-            references: 0,
-            outer: Vec::new(),
-            depth: 0,
-            state: CommonState::Refused(text.into()),
-        });
+        self.rounds(name, source, part, (id, !last.all))
     }
 
     /// Makes the node that computes the rounds.
@@ -408,7 +353,7 @@ impl Binder<'_> {
             let (own, other) = (operand(&source), operand(&part));
             let common = self.common_of(&[&own, &other])?.map_err(|(left, right, _)| {
                 let text = format!("UNION types {} and {} cannot be matched", shown(left), shown(right));
-                self.error(PgError::new(state::DATATYPE_MISMATCH, text), name.at.0)
+                self.error(PgError::new(state::DATATYPE_MISMATCH, text), part.columns[at].at)
             })?;
             if common != own.oid() {
                 let text = format!(

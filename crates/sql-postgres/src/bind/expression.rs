@@ -1,6 +1,5 @@
 //! Expressions: from syntax to operands with types. Calls, operators and subqueries have modules of their own.
 
-use query::catalog::schema_name::SchemaName;
 use query::nodes::expr::{Case, Expr};
 use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunction, TypeName};
 
@@ -9,12 +8,13 @@ use crate::bind::comparison::comparator;
 use crate::bind::special;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unknown_type, unsupported};
 use crate::bind::{Binder, Environment};
-use crate::define::names::find_type;
+use crate::define::names::{find_type, schema_in};
 use crate::error::{Result, state};
 use crate::functions::CastContext;
+use crate::functions::record::ROW;
 use crate::functions::state::StateOf as _;
 use crate::types::oid::{self, Oid};
-use crate::types::record::anonymous_input;
+use crate::types::record::{anonymous_input, is_row};
 use crate::types::registry::{self, PgType, by_oid, column_type, interval_field};
 use crate::types::{array, bits, io, user};
 use crate::value::Value;
@@ -247,8 +247,7 @@ impl Binder<'_> {
         let path = match schema {
             None => &self.search_path,
             Some(schema) => {
-                let stored = SchemaName::new(database, schema);
-                let exists = stored.is_some_and(|stored| snapshot.schemas.contains_key(&*stored.stored()));
+                let exists = schema_in(snapshot, database, schema).is_some();
                 if !exists && !crate::system::is_system(schema) {
                     return self.fail(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"), at);
                 }
@@ -275,8 +274,10 @@ impl Binder<'_> {
 
     #[inline(never)]
     fn cast_from(&mut self, operand: Operand, to: (Oid, i32), (at, cast): (u32, u32)) -> Result<Operand> {
+        let is_cast_row = operand.oid() == oid::RECORD && user::is_composite(to.0);
         let Operand { expr, at: _ } = self.cast_to(operand, to, cast)?;
-        Ok(Operand { expr, at })
+        // As in PostgreSQL, a row that is cast begins at the cast.
+        Ok(Operand { expr, at: if is_cast_row { cast } else { at } })
     }
 
     /// Casts as CAST does.
@@ -288,13 +289,27 @@ impl Binder<'_> {
         if target == oid::RECORD_ARRAY && typmod >= 0 {
             return self.cast_to_rows(operand, typmod, at);
         }
+        if user::is_composite(target)
+            && let Expr::Call(call) = &operand.expr
+            && std::ptr::eq(call.function, &ROW)
+        {
+            let place = operand.at;
+            let cast = self.coerce_to_composite(Operand { at, ..operand }, target, CastContext::Explicit)?;
+            return match cast {
+                Some(expr) => Ok(Operand { expr, at }),
+                None => {
+                    let text = format!("cannot cast type {} to {}", shown(source), shown(target));
+                    self.fail(state::CANNOT_COERCE, text, place.max(at))
+                }
+            };
+        }
         if target == oid::RECORD {
             match (&operand.expr, source) {
                 (Expr::Literal(Value::Null, _), oid::UNKNOWN) => {
                     return Ok(Operand { expr: literal(Value::Null, target), at });
                 }
                 (Expr::Literal(..), oid::UNKNOWN) => return Err(self.error(anonymous_input(), operand.at)),
-                (_, oid::RECORD) => return Ok(Operand { at, ..operand }),
+                (_, source) if is_row(source) => return Ok(Operand { at, ..operand }),
                 _ => {}
             }
         }

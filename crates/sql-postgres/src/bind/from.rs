@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use query::catalog::Snapshot;
+use query::catalog::object_id::ObjectId;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table;
 use query::nodes::expr::{Case, Expr};
@@ -23,6 +25,7 @@ use crate::bind::expression::exact;
 use crate::bind::merge;
 use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn, Presence};
 use crate::bind::typing::{Operand, settled, typmod_of_expr};
+use crate::define::names::{relation_path, schema_in, stored_in};
 use crate::error::{PgError, Result, state};
 use crate::system::keyspace;
 use crate::types::foreign;
@@ -44,6 +47,18 @@ pub enum FoundRelation {
     View(Arc<query::catalog::view::View>),
     System(&'static SystemTable),
     Sequence(Arc<query::catalog::sequence::Sequence>),
+}
+
+impl FoundRelation {
+    /// Returns the number of a temporary relation.
+    fn temporary_id(&self) -> Option<ObjectId> {
+        match self {
+            FoundRelation::Table(table) => table.temporary.then_some(table.id),
+            FoundRelation::View(view) => view.temporary.then_some(view.id),
+            FoundRelation::Sequence(sequence) => sequence.temporary.then_some(sequence.id),
+            FoundRelation::System(_) => None,
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -235,6 +250,7 @@ impl Binder<'_> {
             is_relation_visible: false,
             are_columns_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
         });
         if let Some(alias) = alias {
@@ -246,6 +262,7 @@ impl Binder<'_> {
                 is_relation_visible: true,
                 are_columns_visible: false,
                 is_scalar: false,
+                composite: None,
                 presence: Presence::Always,
             });
         }
@@ -287,6 +304,7 @@ impl Binder<'_> {
             is_relation_visible: true,
             are_columns_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
         };
         self.rename(&mut item, &alias.columns)?;
@@ -412,6 +430,7 @@ impl Binder<'_> {
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
         };
         self.rename(&mut item, names)?;
@@ -484,27 +503,26 @@ impl Binder<'_> {
                 self.check_schema_usage(schema).map_err(|error| self.error(error, at.0))?;
                 vec![schema]
             }
-            None => {
-                let path = self.search_path.iter().map(String::as_str);
-                let is_implicit = !self.search_path.iter().any(|schema| schema == "pg_catalog");
-                is_implicit.then_some("pg_catalog").into_iter().chain(path).collect()
-            }
+            None => relation_path(self.definitions(), &self.search_path).collect(),
         };
-        for schema in schemas {
-            match self.find_in(schema, bare) {
-                Some(FoundRelation::Table(table)) => return Ok(FoundRelation::Table(self.as_seen(table))),
-                Some(found) => return Ok(found),
-                None => {}
+        let found = schemas.into_iter().find_map(|schema| self.find_in(schema, bare));
+        if let Some(found) = found {
+            if self.open_views.is_empty() {
+                self.temporaries.extend(found.temporary_id());
             }
+            return Ok(match found {
+                FoundRelation::Table(table) => FoundRelation::Table(self.as_seen(table)),
+                found => found,
+            });
         }
         self.fail(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.dotted()), at.0)
     }
 
     /// Fails if the session may not look names up in a schema. The names in a view were looked up when it was made.
     fn check_schema_usage(&self, schema: &str) -> Result<()> {
-        match SchemaName::new(self.environment.database, schema) {
-            Some(name) if self.open_views.is_empty() => {
-                self.environment.session.check_schema(self.environment, &name.stored())
+        match stored_in(&self.environment.snapshot, self.environment.database, schema) {
+            Some(stored) if self.open_views.is_empty() => {
+                self.environment.session.check_schema(self.environment, &stored)
             }
             _ => Ok(()),
         }
@@ -525,17 +543,24 @@ impl Binder<'_> {
                 false => FoundRelation::System(system),
             });
         }
-        let stored = SchemaName::new(self.environment.database, schema)?.stored().into_owned();
-        // A view sees no temporary table of the session that reads it.
-        let snapshot = &self.environment.snapshot;
-        let definitions = if self.open_views.is_empty() { snapshot } else { snapshot.shared() };
-        if let Some(view) = definitions.view(&stored, name) {
+        let found = schema_in(self.definitions(), self.environment.database, schema)?;
+        if let Some(view) = found.views.get(name) {
             return Some(FoundRelation::View(view.clone()));
         }
-        if let Some(sequence) = definitions.sequence(&stored, name) {
+        if let Some(sequence) = found.sequences.get(name) {
             return Some(FoundRelation::Sequence(sequence.clone()));
         }
-        definitions.table(&stored, name).ok().map(|table| FoundRelation::Table(table.clone()))
+        found.tables.get(name).map(|table| FoundRelation::Table(table.clone()))
+    }
+
+    /// Looks the names of relations up as a view does.
+    pub(crate) fn see_as(&mut self, view: &query::catalog::view::View) {
+        self.view_definitions = Some(self.environment.snapshot.seen_by_view(view));
+    }
+
+    /// Returns the definitions in which the names of relations are looked up. A view sees no temporary object of the session that reads it, but for those that a temporary view was made over.
+    fn definitions(&self) -> &Arc<Snapshot> {
+        self.view_definitions.as_ref().unwrap_or(&self.environment.snapshot)
     }
 
     fn system(&mut self, system: &'static SystemTable, shown: &str, names: &[Ident]) -> Result<Operands> {
@@ -576,6 +601,7 @@ impl Binder<'_> {
             is_relation_visible: true,
             are_columns_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
         };
         self.rename(&mut item, names)?;
@@ -676,6 +702,7 @@ pub fn names_of(table: &Table, shown: &str, offset: usize) -> NameItem {
         is_relation_visible: true,
         are_columns_visible: true,
         is_scalar: false,
+        composite: None,
         presence: Presence::Always,
     }
 }

@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Function, Run};
+use query::nodes::node::AggregateCall;
 use syntax::postgres::tree::{self, Distinct, ExprKind, GroupItem, Select, SortBy};
 
 use crate::bind::Binder;
@@ -16,11 +17,12 @@ use crate::bind::coerce::call_of;
 use crate::bind::project_set::SetOf;
 use crate::bind::scope::{AGGREGATES, Clause, Grouped};
 use crate::bind::select::{Item, check_targets};
-use crate::bind::typing::{Operand, literal, oid_of};
+use crate::bind::typing::{Operand, literal, oid_of, settled};
 use crate::bind::walk::{has_aggregate, has_subquery, of_window};
 use crate::error::{PgError, Result, state};
 use crate::functions::Volatility;
 use crate::types::oid;
+use crate::types::registry::{self, column_type};
 use crate::value::Value;
 
 const SETS_MAX: usize = 4096;
@@ -35,8 +37,100 @@ fn bits_of_set(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result
     let (Value::Int(number), Some(bits)) = (&values[0], values[1].as_string_bytes()) else {
         return Err(datum::Fault::corrupt("a grouping set without a number"));
     };
-    let bits = bits.chunks_exact(4).nth(*number as usize).and_then(<[u8]>::first_chunk::<4>);
-    Ok(Value::Int(bits.map_or(0, |bits| i32::from_be_bytes(*bits)).into()))
+    Ok(Value::Int(number_of_set(bits, *number).unwrap_or(0).into()))
+}
+
+/// Of (number of the set, the number of a result for each set, results): that of the row's set.
+static RESULT_OF_SET: Function =
+    crate::functions::rows::function(&["result_of_set"], Run::Values(result_of_set), Volatility::Immutable, None);
+
+fn result_of_set(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {
+    let (Value::Int(number), Some(results)) = (&values[0], values[1].as_string_bytes()) else {
+        return Err(datum::Fault::corrupt("a grouping set without a number"));
+    };
+    let result = number_of_set(results, *number).and_then(|result| values.get(2 + result as usize));
+    result.cloned().ok_or_else(|| datum::Fault::corrupt("a grouping set without a result"))
+}
+
+/// Returns the number that a list of four bytes each has for a set.
+fn number_of_set(list: &[u8], set: i64) -> Option<u32> {
+    let bytes = list.chunks_exact(4).nth(usize::try_from(set).ok()?)?.first_chunk::<4>()?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+impl Grouped {
+    /// Returns the place of the result of a call, which is computed once if it is there already.
+    fn place_of(&mut self, call: AggregateCall) -> Expr {
+        let ty = call.aggregate.ty.clone();
+        let number = match self.numbers.entry(format!("{call:?}")) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.calls.push(call);
+                *new.insert(self.calls.len() - 1)
+            }
+        };
+        Expr::Column(AGGREGATES + number, ty)
+    }
+
+    /// Returns the place of the number of a row's set.
+    fn number_of_row(&mut self) -> Expr {
+        let none = literal(Value::Int(0), oid::INT4);
+        let level = *self.level.get_or_insert_with(|| {
+            self.calls.push(any_value(none));
+            self.calls.len() - 1
+        });
+        Expr::Column(AGGREGATES + level, column_type(oid::INT4, -1, false))
+    }
+
+    /// Returns the result of a call, of whose arguments the first `directs` are evaluated for a whole group: a key that the group's set lacks is NULL in them.
+    ///
+    /// There is a call for each choice of such keys that a set makes, and the set of a row chooses among their results.
+    pub fn result_of(&mut self, call: AggregateCall, directs: usize) -> Expr {
+        let mut read = Vec::new();
+        for direct in &call.arguments[..directs] {
+            self.keys_in(direct, &mut read);
+        }
+        let (mut choices, mut results): (Vec<Vec<usize>>, Vec<u8>) = (Vec::new(), Vec::new());
+        for set in &self.sets {
+            let missing: Vec<usize> = read.iter().copied().filter(|key| !set.contains(key)).collect();
+            let known = choices.iter().position(|choice| *choice == missing);
+            let choice = known.unwrap_or_else(|| {
+                choices.push(missing);
+                choices.len() - 1
+            });
+            results.extend((choice as u32).to_be_bytes());
+        }
+        if read.is_empty() || choices.iter().all(Vec::is_empty) {
+            return self.place_of(call);
+        }
+        let ty = call.aggregate.ty.clone();
+        let mut arguments = vec![self.number_of_row(), literal(Value::bytes(&results), oid::BYTEA)];
+        for missing in choices {
+            let mut call = call.clone();
+            call.arguments[..directs].iter_mut().for_each(|direct| self.without_keys(direct, &missing));
+            arguments.push(self.place_of(call));
+        }
+        call_of(&RESULT_OF_SET, arguments, registry::oid_of(&ty), registry::typmod_of(&ty))
+    }
+
+    /// Adds the keys that the expression reads, each once.
+    fn keys_in(&self, expr: &Expr, keys: &mut Vec<usize>) {
+        match self.key_like(expr) {
+            Some(key) if !keys.contains(&key) => keys.push(key),
+            Some(_) => {}
+            None => expr.children().into_iter().for_each(|child| self.keys_in(child, keys)),
+        }
+    }
+
+    fn without_keys(&self, expr: &mut Expr, missing: &[usize]) {
+        match self.key_like(expr) {
+            Some(key) if missing.contains(&key) => {
+                *expr = Expr::Literal(Value::Null, settled(&expr.ty()).with_nullable(true));
+            }
+            Some(_) => {}
+            None => expr.children_mut().into_iter().for_each(|child| self.without_keys(child, missing)),
+        }
+    }
 }
 
 /// The keys of a grouping while they are gathered.
@@ -216,11 +310,7 @@ impl Binder<'_> {
         };
         let bits_of = |set: &Vec<usize>| keys.iter().fold(0_i32, |bits, key| bits << 1 | i32::from(!set.contains(key)));
         let bits: Vec<u8> = grouped.sets.iter().flat_map(|set| bits_of(set).to_be_bytes()).collect();
-        let level = *grouped.level.get_or_insert_with(|| {
-            grouped.calls.push(any_value(none));
-            grouped.calls.len() - 1
-        });
-        let number = Expr::Column(AGGREGATES + level, crate::types::registry::column_type(oid::INT4, -1, false));
+        let number = grouped.number_of_row();
         let bits = literal(Value::bytes(&bits), oid::BYTEA);
         Ok(Operand { expr: call_of(&GROUPING, vec![number, bits], oid::INT4, -1), at })
     }

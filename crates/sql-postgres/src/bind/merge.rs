@@ -56,6 +56,7 @@ impl Binder<'_> {
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
         };
         self.rename(&mut item, names)?;

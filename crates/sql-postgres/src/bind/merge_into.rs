@@ -16,7 +16,7 @@ use crate::bind::Binder;
 use crate::bind::from::FoundRelation;
 use crate::bind::rules::Omitted;
 use crate::bind::scope::{Clause, NameItem};
-use crate::bind::typing::unknown_type;
+use crate::bind::typing::{unknown_type, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::rights::privilege::DELETE;
 
@@ -147,6 +147,9 @@ impl Binder<'_> {
         overriding: Option<Overriding>,
         values: &[tree::Expr],
     ) -> Result<MergeAction> {
+        if let Some(part) = columns.iter().find(|column| !column.indirection.is_empty()) {
+            return Err(self.error(unsupported("assignment to a part of a column in MERGE"), part.name.at.0));
+        }
         let mut named = self.insert_targets(table, columns)?;
         if !values.is_empty() {
             self.check_count(values.len(), named.len(), columns, |nth| values[nth].span.start)?;

@@ -15,6 +15,7 @@ mod change;
 pub(crate) mod coerce;
 mod common_table;
 mod comparison;
+mod composite;
 mod conflict;
 mod cursor;
 pub mod domain;
@@ -23,6 +24,8 @@ pub(crate) mod from;
 mod full_join;
 mod grouped;
 mod grouping_sets;
+mod insert_part;
+mod jsonb_subscript;
 mod merge;
 mod merge_into;
 mod name;
@@ -33,6 +36,7 @@ pub mod polymorphic;
 mod project_set;
 mod query_expression;
 pub(crate) mod record;
+pub mod recursion;
 pub(crate) mod resolve;
 pub(crate) mod rights;
 mod rules;
@@ -62,6 +66,7 @@ use engine::rows::SeenMaps;
 use query::catalog::Snapshot;
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
+use query::catalog::temporary_maps;
 use query::catalog::view::View;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
@@ -148,6 +153,8 @@ pub struct Bound {
     pub fields: Vec<ResultColumn>,
     /// Types that users have defined and the statement names, or has values of.
     pub user_types: BTreeSet<ObjectId>,
+    /// The temporary relations that its own text names.
+    pub temporaries: BTreeSet<ObjectId>,
     /// The error of a session that has not the privileges to run it.
     pub denied: Option<PgError>,
 }
@@ -184,8 +191,11 @@ impl ResultColumn {
     }
 }
 
-/// Returns the OID of a table or view, by its number in the catalog: those below 16384 are the system's.
+/// Returns the OID of a table or view, by its number in the catalog: those below 16384 are the system's, and those of temporary objects have a bit of their own.
 pub fn relation_oid(id: u64) -> Oid {
+    if id >= temporary_maps::FIRST {
+        return 1 << temporary_maps::NARROW_BITS | temporary_maps::narrow(id) as u32;
+    }
     let number = || FIRST_OID.saturating_add(u32::try_from(id).unwrap_or(u32::MAX));
     crate::system::keyspace::oid_of(id).unwrap_or_else(number)
 }
@@ -202,6 +212,19 @@ pub fn bind(
 ) -> Result<Bound> {
     let mut binder = Binder::new(environment, ctx, text);
     binder.parameters = parameters;
+    let (plan, fields) = binder.statement(statement)?;
+    binder.finish(plan, fields)
+}
+
+/// Binds the query of a view for what it reads. The environment has the view's `search_path`.
+pub fn bind_view_query(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    view: &View,
+    statement: &tree::Statement,
+) -> Result<Bound> {
+    let mut binder = Binder::new(environment, ctx, &view.text);
+    binder.see_as(view);
     let (plan, fields) = binder.statement(statement)?;
     binder.finish(plan, fields)
 }
@@ -343,6 +366,10 @@ pub struct Binder<'s> {
     user_types: BTreeSet<ObjectId>,
     /// Views whose texts are being bound.
     open_views: Vec<u64>,
+    /// The definitions that the view sees whose text is being bound; `None`: all that the session sees.
+    view_definitions: Option<Arc<Snapshot>>,
+    /// The temporary relations that the statement's own text names.
+    temporaries: BTreeSet<ObjectId>,
     /// The plan holds for this run only.
     volatile: bool,
     next_id: usize,
@@ -401,6 +428,8 @@ impl<'s> Binder<'s> {
             views: Vec::new(),
             user_types: BTreeSet::new(),
             open_views: Vec::new(),
+            view_definitions: None,
+            temporaries: BTreeSet::new(),
             volatile: false,
             next_id: 0,
             nodes: 0,
@@ -486,8 +515,8 @@ impl<'s> Binder<'s> {
         let (tables, named, views) = (self.tables, self.named, self.views);
         let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
         let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));
-        let (parameter_types, user_types) = (self.parameters, self.user_types);
-        Ok(Bound { statement, parameter_types, fields, user_types, denied })
+        let (parameter_types, user_types, temporaries) = (self.parameters, self.user_types, self.temporaries);
+        Ok(Bound { statement, parameter_types, fields, user_types, temporaries, denied })
     }
 
     /// Gives an error its position.

@@ -6,6 +6,7 @@ use syntax::postgres::tree::ColumnRef;
 use crate::bind::Binder;
 use crate::bind::scope::{AGGREGATES, Clause, NameColumn, NameItem};
 use crate::bind::typing::{Operand, unsupported};
+use crate::define::names::{PG_TEMP, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::types::foreign::is_foreign;
 
@@ -83,6 +84,10 @@ impl Binder<'_> {
 
     /// Returns the table that a qualified name means, and its block.
     pub fn find_item(&self, schema: Option<&str>, table: &str, at: u32) -> Result<Option<(usize, NameItem)>> {
+        let schema = match schema {
+            Some(PG_TEMP) => self.environment.snapshot.temporary_schema.as_deref().map(schema_of),
+            schema => schema,
+        };
         for depth in (0..self.scopes.len()).rev() {
             let is_meant = |item: &&NameItem| {
                 item.is_relation_visible
@@ -215,6 +220,12 @@ impl Binder<'_> {
             let text = format!("invalid reference to FROM-clause entry for table \"{shown}\"");
             let hint = format!("Perhaps you meant to reference the table alias \"{}\".", item.alias);
             PgError::new(state::UNDEFINED_TABLE, text).hint(hint)
+        } else if schema.is_some() && scopes.iter().flat_map(|scope| &scope.names).any(|item| item.alias == table) {
+            let text = format!("invalid reference to FROM-clause entry for table \"{table}\"");
+            let detail = format!(
+                "There is an entry for table \"{table}\", but it cannot be referenced from this part of the query."
+            );
+            PgError::new(state::UNDEFINED_TABLE, text).detail(detail)
         } else {
             PgError::new(state::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{shown}\""))
         };

@@ -22,6 +22,7 @@ use crate::functions::{PgFunction, SetBody};
 use crate::types::oid::{self, Oid};
 use crate::types::record;
 use crate::types::registry::column_type;
+use crate::types::user;
 
 /// A bound call.
 #[derive(Clone, Debug)]
@@ -213,12 +214,14 @@ impl Binder<'_> {
                 let field = |(name, ty): &(&str, Oid)| record::field(name, &column_type(*ty, -1, true));
                 Some(Arc::new(RecordType { number: oid::RECORD, fields: body.columns.iter().map(field).collect() }))
             }
+            _ if user::is_composite(result) => self.composite_row(result),
             _ if result != oid::RECORD => None,
             _ if is_given => self.scope().defined_columns.take(),
             _ => {
+                // The function compares the columns of a column definition list with those of its row.
                 let of_argument = self.row_modifier(arguments, result);
                 let defined = self.scope().defined_columns.take();
-                self.row_type_of(&column_type(oid::RECORD, of_argument, true)).or(defined)
+                defined.or_else(|| self.row_type_of(&column_type(oid::RECORD, of_argument, true)))
             }
         };
         let Some(record) = record else {
@@ -232,9 +235,8 @@ impl Binder<'_> {
         };
         let is_columns = gives_fields || !body.columns.is_empty();
         if !is_in_from {
-            let typmod = self.known_row_type(record.clone());
             let form = if is_columns { RowForm::Packed } else { RowForm::Columns };
-            let types = vec![column_type(oid::RECORD, typmod, true)];
+            let types = vec![self.type_of_row(&record)];
             return Ok(RowsOf { names: vec![row.name.to_owned()], types, record: Some(record), form });
         }
         let names = record.fields.iter().map(|field| field.name.to_string()).collect();
@@ -292,7 +294,7 @@ impl Binder<'_> {
         let known = sets.calls.iter().position(|known| may_share && format!("{:?}", known.call) == text);
         let number = known.unwrap_or_else(|| {
             let is_below = clause == Clause::GroupBy;
-            let has_parameters = !body.columns.is_empty() || result == oid::RECORD;
+            let has_parameters = !body.columns.is_empty() || record::is_row(result);
             sets.calls.push(SetOf { call, names, has_parameters, level, is_below, at });
             sets.calls.len() - 1
         });

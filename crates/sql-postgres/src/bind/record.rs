@@ -18,20 +18,21 @@ use crate::bind::scope::{NameColumn, NameItem, Presence};
 use crate::bind::typing::{Operand, oid_of, settled, shown, typmod_of_expr, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
-use crate::functions::record::{ALL_NULL, FIELD, NONE_NULL, RECORD_IN, ROW};
+use crate::functions::record::{ALL_NULL, FIELD, NONE_NULL, RECORD_IN, ROW, SET_FIELD};
 use crate::functions::state::StateOf as _;
 use crate::types::array;
 use crate::types::foreign::{is_foreign, type_of as foreign_type};
 use crate::types::io::IoContext;
 use crate::types::oid::{self, Oid};
-use crate::types::record::{anonymous_input, field, input, number_of_relation, type_of};
+use crate::types::record::{anonymous_input, field, input, is_row, number_of_relation, type_of};
 use crate::types::registry::{self, column_type};
+use crate::types::user;
 use crate::value::Value;
 
 /// The most fields of a row.
 const FIELDS_MAX: usize = 1664;
 
-/// Returns whether expressions of the type are rows, or arrays of them.
+/// Returns whether expressions of the type are rows without a type of their own, or arrays of them.
 pub fn is_record(ty: Oid) -> bool {
     matches!(ty, oid::RECORD | oid::RECORD_ARRAY)
 }
@@ -43,7 +44,11 @@ fn call_with(function: &'static Function, arguments: Vec<Expr>, ty: Type, extra:
 impl Binder<'_> {
     /// Returns a row type of these names and types.
     pub fn type_of_fields<'f>(&self, number: u32, fields: impl Iterator<Item = (&'f str, Type)>) -> Arc<RecordType> {
-        let of = |(name, ty): (&str, Type)| RecordField { record: self.row_type_of(&ty), ..field(name, &ty) };
+        let of = |(name, ty): (&str, Type)| {
+            // A composite type tells its own fields.
+            let record = self.row_type_of(&ty).filter(|_| is_record(registry::oid_of(&ty)));
+            RecordField { record, ..field(name, &ty) }
+        };
         Arc::new(RecordType { number, fields: fields.map(of).collect() })
     }
 
@@ -70,6 +75,9 @@ impl Binder<'_> {
 
     /// Returns the fields of a row, or of the rows of an array, if the statement knows them.
     pub fn row_type_of(&self, ty: &Type) -> Option<Arc<RecordType>> {
+        if let Some(row) = self.composite_row(registry::oid_of(ty)) {
+            return Some(row);
+        }
         let is_known = is_record(registry::oid_of(ty));
         usize::try_from(registry::typmod_of(ty))
             .ok()
@@ -89,9 +97,20 @@ impl Binder<'_> {
     /// Returns the row of these expressions, whose type is known.
     #[inline(never)]
     pub fn row_of(&mut self, ty: Arc<RecordType>, values: Vec<Expr>) -> Expr {
-        let typmod = self.known_row_type(ty.clone());
+        let of = self.type_of_row(&ty).with_nullable(false);
         let extra = Extra { record: Some(ty), ..Extra::default() };
-        call_with(&ROW, values, column_type(oid::RECORD, typmod, false), extra)
+        call_with(&ROW, values, of, extra)
+    }
+
+    /// Returns the type of expressions whose values are rows of a row type.
+    pub fn type_of_row(&mut self, row: &Arc<RecordType>) -> Type {
+        match user::is_composite(row.number) {
+            true => column_type(row.number, -1, true),
+            false => {
+                let typmod = self.known_row_type(row.clone());
+                column_type(oid::RECORD, typmod, true)
+            }
+        }
     }
 
     /// Binds the items of a row; `table.*` stands for all columns of a table.
@@ -161,7 +180,10 @@ impl Binder<'_> {
         };
         let names: Vec<String> =
             columns.iter().map(|column| own_name(column).unwrap_or_else(|| column.name.clone())).collect();
-        let ty = self.type_of_fields(number, names.iter().map(String::as_str).zip(types));
+        let ty = match item.composite.and_then(|composite| self.composite_row(composite)) {
+            Some(row) if row.fields.len() == values.len() => row,
+            _ => self.type_of_fields(number, names.iter().map(String::as_str).zip(types)),
+        };
         let is_null = |value: &Expr| Expr::IsNull(Box::new(value.clone()));
         let absent: Option<Vec<Expr>> = match item.presence {
             Presence::Always => None,
@@ -173,7 +195,7 @@ impl Binder<'_> {
         };
         let row = self.row_of(ty, values);
         let Some(absent) = absent else { return Ok(Operand { expr: row, at }) };
-        let ty = column_type(oid::RECORD, typmod_of_expr(&row), true);
+        let ty = row.ty().with_nullable(true);
         let null = Expr::Literal(Value::Null, ty.clone());
         let case = Case { arms: vec![(Expr::and(absent), null)], otherwise: row, ty };
         Ok(Operand { expr: Expr::Case(Box::new(case)), at })
@@ -181,7 +203,7 @@ impl Binder<'_> {
 
     /// Returns a test of a record for NULL, or `None` for an expression of another type.
     pub fn record_test(&self, expr: &Expr, negated: bool) -> Option<Expr> {
-        if oid_of(expr) != oid::RECORD {
+        if !is_row(oid_of(expr)) {
             return None;
         }
         let function = if negated { &NONE_NULL } else { &ALL_NULL };
@@ -193,7 +215,7 @@ impl Binder<'_> {
     pub fn field_of(&mut self, operand: Operand, name: &Ident) -> Result<Operand> {
         let Operand { expr, at } = operand;
         let ty = oid_of(&expr);
-        if ty != oid::RECORD {
+        if !is_row(ty) {
             let (shown, name) = (shown(ty), &name.value);
             let text = format!("column notation .{name} applied to type {shown}, which is not a composite type");
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
@@ -222,20 +244,31 @@ impl Binder<'_> {
     }
 
     /// Returns a field of a row by its place.
-    pub fn field_at(&mut self, expr: Expr, row: &RecordType, place: usize) -> Expr {
+    pub fn field_at(&mut self, expr: Expr, row: &Arc<RecordType>, place: usize) -> Expr {
         if let Expr::Call(call) = &expr
             && std::ptr::eq(call.function, &ROW)
             && let Some(value) = call.arguments.get(place)
         {
             return value.clone();
         }
+        if let Expr::Call(call) = &expr
+            && std::ptr::eq(call.function, &SET_FIELD)
+        {
+            let is_it = usize::from(u16::from_le_bytes(call.extra.word)) == place;
+            let part = call.arguments[usize::from(is_it)].clone();
+            return if is_it { part } else { self.field_at(part, row, place) };
+        }
         let word = u16::try_from(place).unwrap_or(u16::MAX).to_le_bytes();
         let ty = self.type_of_field(&row.fields[place]).with_nullable(true);
-        call_with(&FIELD, vec![expr], ty, Extra { word, ..Extra::default() })
+        let record = user::is_composite(row.number).then(|| row.clone());
+        call_with(&FIELD, vec![expr], ty, Extra { word, record, ..Extra::default() })
     }
 
     /// Returns the name of a row type as errors have it.
     pub fn row_name(&self, row: &RecordType) -> String {
+        if user::is_composite(row.number) {
+            return shown(row.number);
+        }
         let tables = self.environment.snapshot.schemas.values().flat_map(|schema| schema.tables.values());
         let mut named = tables.filter(|table| number_of_relation(table.id) == row.number);
         named.next().map_or_else(|| "record".to_owned(), |table| table.name.clone())
@@ -245,8 +278,8 @@ impl Binder<'_> {
     pub fn all_fields(&mut self, operand: Operand) -> Result<Vec<(String, Operand)>> {
         let Operand { expr, at } = operand;
         let ty = oid_of(&expr);
-        if ty != oid::RECORD {
-            return self.fail(state::WRONG_OBJECT_TYPE, format!("type {} is not composite", shown(ty)), at);
+        if !is_row(ty) {
+            return Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("type {} is not composite", shown(ty))));
         }
         let Some(row) = self.row_type_of(&expr.ty()) else {
             return self.fail(state::WRONG_OBJECT_TYPE, "record type has not been registered", at);
@@ -359,7 +392,7 @@ impl Binder<'_> {
             }
             expr if source == oid::RECORD && typmod_of_expr(&expr) == typmod => Ok(Operand { expr, at }),
             Expr::Call(call) if std::ptr::eq(call.function, &ROW) => {
-                self.row_as(call.arguments, &row, place.max(at), at)
+                self.row_as(call.arguments, &row, (place.max(at), at), CastContext::Explicit)
             }
             expr if source == oid::UNKNOWN || registry::by_oid(source).is_some_and(|row| row.category == 'S') => {
                 let text = self.coerce(Operand { expr, at: place }, oid::TEXT, CastContext::Explicit)?;
@@ -399,7 +432,13 @@ impl Binder<'_> {
     }
 
     /// Brings the items of a row to the types of another row's fields.
-    fn row_as(&mut self, items: Vec<Expr>, row: &Arc<RecordType>, place: u32, at: u32) -> Result<Operand> {
+    pub fn row_as(
+        &mut self,
+        items: Vec<Expr>,
+        row: &Arc<RecordType>,
+        (place, at): (u32, u32),
+        context: CastContext,
+    ) -> Result<Operand> {
         let refuse = |binder: &Self, detail: String| {
             let text = format!("cannot cast type record to {}", binder.row_name(row));
             binder.error(PgError::new(state::CANNOT_COERCE, text).detail(detail), at)
@@ -414,7 +453,7 @@ impl Binder<'_> {
             let to = self.type_of_field(field);
             let (target, typmod) = (registry::oid_of(&to), registry::typmod_of(&to));
             let source = oid_of(&item);
-            match self.coerce_to(Operand { expr: item, at: place }, target, typmod, CastContext::Explicit)? {
+            match self.coerce_to(Operand { expr: item, at: place }, target, typmod, context)? {
                 Some(value) => values.push(value),
                 None => {
                     let (source, target) = (shown(source), shown(target));

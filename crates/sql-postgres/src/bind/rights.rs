@@ -118,6 +118,9 @@ impl Binder<'_> {
     }
 
     fn owner_of_view(&self, view: &View) -> Oid {
+        if view.temporary {
+            return view.owner;
+        }
         let access = self.environment.snapshot.access.get(AccessKey::object(view.id));
         crate::rights::owner_of(access)
     }

@@ -197,6 +197,7 @@ impl Binder<'_> {
         let mut binder = Binder::new(self.environment, self.ctx, text);
         // Errors are not of the statement's text, and its names were found when the table was made.
         binder.open_views.push(0);
+        binder.view_definitions = self.environment.snapshot.below.clone().filter(|_| !table.temporary);
         for schema in [schema_of(&table.schema), "public"] {
             if !binder.search_path.iter().any(|known| known == schema) {
                 binder.search_path.push(schema.to_owned());

@@ -39,6 +39,8 @@ pub struct NameItem {
     pub are_columns_visible: bool,
     /// Its whole row is the value of its one column: a function of a scalar type.
     pub is_scalar: bool,
+    /// Its rows are of a composite type: a function that returns them.
+    pub composite: Option<Oid>,
     pub presence: Presence,
 }
 
@@ -84,6 +86,11 @@ pub struct Grouped {
 }
 
 impl Grouped {
+    /// Returns whether each set is one group whose row reads none of the input.
+    pub fn is_degenerate(&self) -> bool {
+        self.keys.is_empty() && self.calls.is_empty()
+    }
+
     /// Returns the expressions over the input rows.
     pub fn expressions(&mut self) -> Vec<&mut Expr> {
         self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()
@@ -144,6 +151,8 @@ pub struct BlockScope {
     pub key_texts: Vec<(tree::Expr, usize)>,
     /// An aggregate is open around the expression.
     pub in_aggregate: bool,
+    /// A table of the block is the recursive query of whose recursive term the block is part.
+    pub reads_itself: bool,
     pub sets: Sets,
     /// The columns that a function in FROM is given, until it takes them.
     pub defined_columns: Option<Arc<RecordType>>,
@@ -207,8 +216,6 @@ pub struct Common {
 pub enum CommonState {
     #[default]
     Ready,
-    /// Within its own definition: the text of the error.
-    Refused(Box<str>),
     /// A statement that changes rows and returns none.
     ReturnsNothing,
     /// Within its recursive term, bound at this depth of subqueries: once.

@@ -67,7 +67,7 @@ impl Binder<'_> {
         let (sizes, nodes, correlations) = ((self.height, self.weight), self.nodes, self.correlations.clone());
         let as_written = Added { columns: &added, count: added.len() };
         let bound = match recursive {
-            true => self.recursive(name, given, query, id, as_written)?,
+            true => Some(self.recursive(name, given, query, id, as_written)?),
             false => self.query(query).map(|_| None)?,
         };
         ((self.height, self.weight), self.nodes, self.correlations) = (sizes, nodes, correlations);
@@ -100,8 +100,7 @@ impl Binder<'_> {
         let columns: Vec<Ident> =
             names.iter().chain(added.iter().map(|column| &column.column.name)).map(Ident::new).collect();
         let within = Added { columns: &[], count: added.len() };
-        let bound = self.recursive(name, &columns, &rewritten, id, within)?;
-        bound.ok_or_else(|| PgError::new(state::INTERNAL_ERROR, "a rewritten query is not recursive"))
+        self.recursive(name, &columns, &rewritten, id, within)
     }
 
     /// Returns the type of the mark: that of the two constants.

@@ -489,8 +489,11 @@ impl Binder<'_> {
         let plain = self.plain(&block, &scope, &exprs, depth, is_windowed || !having.is_empty() || limits.0.is_some());
         let plain = plain.filter(|_| bounds.limits.1.is_none() && distinct_on.is_none() && !sets.is_used());
         let plain = plain.filter(|_| locks.is_empty());
+        let is_degenerate = scope.grouped.as_ref().is_some_and(Grouped::is_degenerate);
+        let plain = plain.filter(|_| !is_degenerate);
         let mut is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
-        let mut node = part.node;
+        // Nothing is read for HAVING or GROUP BY () without keys and aggregates: there is one group, whether there are rows or not.
+        let mut node = if is_degenerate { Arc::new(Node::One { width: block.width }) } else { part.node };
         if !locks.is_empty() && with_ties {
             return Err(unsupported("FOR UPDATE with FETCH WITH TIES"));
         }

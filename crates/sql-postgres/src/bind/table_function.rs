@@ -16,7 +16,9 @@ use crate::bind::scope::{Clause, OutputColumn};
 use crate::bind::typing::{oid_of, settled, shown};
 use crate::error::{Result, state};
 use crate::types::oid;
+use crate::types::record::is_row;
 use crate::types::registry::{TypeKind, by_oid, column_type};
+use crate::types::user;
 
 /// A bound function in FROM.
 struct FunctionInFrom {
@@ -57,6 +59,10 @@ impl Binder<'_> {
         })?;
         // The only column of a function takes the alias of the table, unless it is an OUT parameter.
         let is_scalar = columns.len() == 1 && calls[0].record.is_none();
+        let composite = match &calls[..] {
+            [call] => call.record.as_ref().map(|row| row.number).filter(|number| user::is_composite(*number)),
+            _ => None,
+        };
         if let ([(name, _)], Some(alias), false) = (&mut columns[..], alias, has_parameters) {
             alias.name.value.clone_into(name);
         }
@@ -83,6 +89,7 @@ impl Binder<'_> {
         let names = alias.as_ref().map_or(&[][..], |alias| &alias.columns);
         let mut operands = self.lateral(shown, columns, names, node, &outside)?;
         operands.names[0].is_scalar = is_scalar && ordinality.is_none();
+        operands.names[0].composite = composite.filter(|_| ordinality.is_none());
         Ok(operands)
     }
 
@@ -107,7 +114,7 @@ impl Binder<'_> {
             let columns = set.names.into_iter().zip(call.types.clone()).collect();
             return Ok(FunctionInFrom { call, columns, has_parameters: set.has_parameters, leaves_definitions });
         }
-        if oid_of(&expr) == oid::RECORD {
+        if is_row(oid_of(&expr)) {
             return self.row_in_from(expr, call, place, leaves_definitions);
         }
         let name = match &call.kind {

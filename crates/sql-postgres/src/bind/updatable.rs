@@ -115,6 +115,7 @@ impl Binder<'_> {
         self.open_views.push(view.id);
         let path = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.search_path, path);
+        let seen = self.view_definitions.replace(self.environment.snapshot.seen_by_view(view));
         let (commons, keyed) = (std::mem::take(&mut self.commons), std::mem::take(&mut self.keyed));
         let has_no_parameters = std::mem::replace(&mut self.has_no_parameters, true);
         let need = self.need_of_view(view);
@@ -124,7 +125,7 @@ impl Binder<'_> {
         self.scopes.truncate(depth);
         self.has_no_parameters = has_no_parameters;
         (self.commons, self.keyed) = (commons, keyed);
-        self.search_path = path;
+        (self.search_path, self.view_definitions) = (path, seen);
         self.open_views.pop();
         bound
     }
@@ -236,6 +237,7 @@ impl ChangedView {
             columns: self.columns.clone().into(),
             is_relation_visible: true,
             is_scalar: false,
+            composite: None,
             presence: Presence::Always,
             are_columns_visible: true,
         }

@@ -37,12 +37,13 @@ impl Binder<'_> {
         self.open_views.push(view.id);
         let path = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.search_path, path);
+        let seen = self.view_definitions.replace(self.environment.snapshot.seen_by_view(view));
         let (commons, keyed) = (std::mem::take(&mut self.commons), std::mem::take(&mut self.keyed));
         let has_no_parameters = std::mem::replace(&mut self.has_no_parameters, true);
         let bound = self.with_rights_of(view, |binder| binder.apart(|binder| binder.query(query)));
         self.has_no_parameters = has_no_parameters;
         (self.commons, self.keyed) = (commons, keyed);
-        self.search_path = path;
+        (self.search_path, self.view_definitions) = (path, seen);
         self.open_views.pop();
         let mut bound = bound?;
         for (nth, (column, name)) in bound.columns.iter_mut().zip(&view.columns).enumerate() {

@@ -1,6 +1,6 @@
 //! Walks over expressions of the syntax tree, without the subqueries within.
 
-use syntax::postgres::tree::{self, ExprKind, FuncCall, JsonContent, Over, WindowDef};
+use syntax::postgres::tree::{self, ExprKind, FuncCall, JsonContent, Over, SelectStmt, WindowDef};
 
 use crate::bind::resolve::functions_named;
 use crate::functions::Body;
@@ -21,18 +21,21 @@ pub fn has_aggregate(expr: &tree::Expr) -> bool {
 
 /// Returns whether the expression contains a subquery.
 pub fn has_subquery(expr: &tree::Expr) -> bool {
-    any(expr, &|expr| {
-        if let ExprKind::JsonConstructor(node) = &expr.kind {
-            return matches!(node.content, JsonContent::Query(..));
-        }
-        matches!(
-            expr.kind,
-            ExprKind::Subquery(_)
-                | ExprKind::Exists(_)
-                | ExprKind::InQuery { operand: _, query: _, negated: _, at: _ }
-                | ExprKind::QuantifiedQuery(_)
-        )
-    })
+    any(expr, &|expr| !matches!(expr.kind, ExprKind::ArrayQuery(_)) && subquery_of(expr).is_some())
+}
+
+/// Returns the query of an expression that is a subquery.
+pub fn subquery_of(expr: &tree::Expr) -> Option<&SelectStmt> {
+    match &expr.kind {
+        ExprKind::Subquery(query) | ExprKind::Exists(query) | ExprKind::ArrayQuery(query) => Some(query),
+        ExprKind::InQuery { operand: _, query, negated: _, at: _ } => Some(query),
+        ExprKind::QuantifiedQuery(node) => Some(&node.query),
+        ExprKind::JsonConstructor(node) => match &node.content {
+            JsonContent::Query(query, ..) => Some(query),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns whether the name of the function is that of an aggregate.
@@ -40,7 +43,8 @@ pub fn is_aggregate(call: &FuncCall) -> bool {
     functions_named(call.name.last()).iter().any(|row| matches!(row.body, Body::Aggregate(_)))
 }
 
-fn children(expr: &tree::Expr) -> Vec<&tree::Expr> {
+/// Returns the expressions of which this one consists.
+pub fn children(expr: &tree::Expr) -> Vec<&tree::Expr> {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Column(_) | ExprKind::Param(_) | ExprKind::SqlValue(_) => Vec::new(),
         ExprKind::Default | ExprKind::CurrentOf(_) => Vec::new(),

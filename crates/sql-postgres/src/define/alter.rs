@@ -14,6 +14,7 @@ use syntax::postgres::tree::{
 use crate::bind::rights::column_key;
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
+use crate::define::composite::Reshape;
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
 use crate::define::domain::NewDomainCheck;
 use crate::define::materialized::check_of_materialized;
@@ -34,6 +35,8 @@ pub(super) enum From {
     Old(usize),
     /// A column of the old definition, converted by an expression over the old row.
     Converted(query::nodes::expr::Expr),
+    /// A column of the old definition, with the attributes that a composite type has now.
+    Reshaped(usize, Arc<Reshape>),
 }
 
 /// A new definition of a table in the making.
@@ -84,7 +87,7 @@ impl Draft {
     fn moved_columns(&self) -> Vec<(u32, u32)> {
         let pairs = self.new.columns.iter().enumerate().zip(&self.from).filter_map(|((at, _), from)| match from {
             From::Old(old) => Some((column_key(&self.old, *old), column_key(&self.new, at))),
-            From::Converted(_) => {
+            From::Converted(_) | From::Reshaped(..) => {
                 let name = &self.new.columns[at].name;
                 let old = self.old.columns.iter().position(|column| column.name == *name)?;
                 Some((column_key(&self.old, old), column_key(&self.new, at)))
@@ -98,7 +101,7 @@ impl Draft {
     fn renames(&self) -> Vec<(String, String)> {
         let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
             From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
-            From::Initial | From::Converted(_) => None,
+            From::Initial | From::Converted(_) | From::Reshaped(..) => None,
         });
         pairs.filter(|(old, new)| old != new).collect()
     }
@@ -268,8 +271,6 @@ impl Session {
         let mut draft = Draft::new(&old);
         add(self, &mut draft, &writing.snapshot)?;
         self.settle_rows(&mut draft, &mut writing)?;
-        let has_kept = |index: &Index| draft.new.indexes.iter().any(|other| other.map == index.map);
-        assert!(draft.new.map == old.map && old.indexes.iter().all(has_kept), "QU-65: others use the maps");
         writing.put_table_in_use(draft.new)?;
         self.finish(writing)
     }
@@ -335,11 +336,13 @@ impl Session {
             }
             make_maps(&mut draft.new, writing)?;
             let fresh = |index: &&Index| !draft.old.indexes.iter().any(|old| old.map == index.map);
-            let names: Vec<String> = draft.new.indexes.iter().filter(fresh).map(|index| index.name.clone()).collect();
+            let names: Vec<&str> = draft.new.indexes.iter().filter(fresh).map(|index| &*index.name).collect();
             let settled = draft.new.copy().with_derived_fields();
             let settled = Arc::new(Table { version: draft.new.version, ..settled });
             if !names.is_empty() {
-                let fresh: Vec<usize> = names.iter().filter_map(|name| settled.index(name)).collect();
+                let all = settled.indexes.iter().enumerate();
+                let fresh: Vec<usize> =
+                    all.filter(|(_, index)| names.contains(&&*index.name)).map(|(at, _)| at).collect();
                 super::rebuild::fill(&mut writing.txn, &settled, &fresh, self.context())?;
             }
             self.check_rows(draft, &settled, writing)?;
@@ -429,6 +432,15 @@ impl Session {
                     let columns: Vec<usize> = parts.map(|part| part.column).collect();
                     draft.not_null.extend(columns);
                 }
+                match &constraint.kind {
+                    ConstraintKind::Check(_) if constraint.not_valid => {
+                        draft.new.checks.last_mut().expect("it was added").is_validated = false;
+                    }
+                    ConstraintKind::Foreign(_) if constraint.not_valid => {
+                        draft.new.foreign_keys.last_mut().expect("it was added").is_validated = false;
+                    }
+                    _ => {}
+                }
                 Ok(())
             }
             AlterTableCmd::DropConstraint { name, missing_ok, cascade } => {
@@ -477,8 +489,12 @@ impl Session {
                 }
                 Ok(())
             }
-            // Constraints are always checked, and statistics gathered as finely as they are needed.
-            AlterTableCmd::ValidateConstraint { name } if has_constraint(&draft.new, &name.value) => Ok(()),
+            // Statistics are gathered as finely as they are needed.
+            AlterTableCmd::ValidateConstraint { name } => validate(&mut draft.new, &name.value),
+            AlterTableCmd::SetLogged(false) => {
+                self.tell_logged();
+                Ok(())
+            }
             AlterTableCmd::SetLogged(true) | AlterTableCmd::SetWithoutOids | AlterTableCmd::ClusterOn(None) => Ok(()),
             AlterTableCmd::EnableTrigger(_) | AlterTableCmd::DisableTrigger(_) => {
                 Err(PgError::unsupported("ALTER TABLE ... TRIGGER"))
@@ -600,6 +616,9 @@ impl Session {
         match &draft.new.columns[at].default {
             Default::None | Default::Dropped => {}
             _ => return Err(PgError::unsupported("ALTER TYPE of a column with a default")),
+        }
+        for index in draft.new.indexes.iter().filter(|index| index.parts.iter().any(|part| part.column == at)) {
+            index.terms.map_or(Ok(()), |form| super::gin::check_type(form, &made))?;
         }
         draft.new.columns[at].ty = made;
         draft.new.columns[at].initial = crate::value::Value::Null;
@@ -763,4 +782,20 @@ fn command_word(command: &AlterTableCmd) -> String {
         out.push(c.to_ascii_uppercase());
     }
     out
+}
+
+/// VALIDATE CONSTRAINT: settling the rows checks them.
+fn validate(table: &mut Table, name: &str) -> Result<()> {
+    if let Some(check) = table.checks.iter_mut().find(|check| check.name == name) {
+        check.is_validated = true;
+    } else if let Some(key) = table.foreign_keys.iter_mut().find(|key| key.name == name) {
+        key.is_validated = true;
+    } else {
+        let (state, what) = match has_constraint(table, name) {
+            true => (state::WRONG_OBJECT_TYPE, "is not a foreign key or check constraint"),
+            false => (state::UNDEFINED_OBJECT, "does not exist"),
+        };
+        return Err(PgError::new(state, format!("constraint \"{name}\" of relation \"{}\" {what}", table.name)));
+    }
+    Ok(())
 }

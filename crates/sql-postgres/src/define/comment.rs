@@ -1,6 +1,6 @@
 //! COMMENT ON tables, columns, indexes and types.
 
-use syntax::postgres::tree::{CommentStmt, ObjectName, ObjectType, RangeVar};
+use syntax::postgres::tree::{AnyName, CommentStmt, ObjectName, ObjectType, RangeVar};
 
 use crate::define::names::Relation;
 use crate::error::{PgError, Result};
@@ -38,6 +38,10 @@ impl Session {
                 let [qualifier @ .., table, column] = &name.parts[..] else {
                     return Err(PgError::unsupported("COMMENT ON this column"));
                 };
+                let of_type = AnyName { parts: [qualifier, std::slice::from_ref(table)].concat(), at: name.at };
+                if self.comment_on_attribute(&of_type, column, &comment)? {
+                    return Ok(());
+                }
                 let relation =
                     RangeVar { schema: qualifier.last().cloned(), name: table.clone(), ..RangeVar::default() };
                 let table = self.stored_named(&relation)?;

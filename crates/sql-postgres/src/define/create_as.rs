@@ -69,14 +69,17 @@ impl Session {
         }
         check_tablespace(tablespace.as_ref())?;
         let options = storage_options(options)?;
-        let temporary = self.check_persistence(*persistence, *on_commit)?;
-        let schema = self.creation_schema(relation)?;
+        let (schema, temporary) = self.creation_place(relation, *persistence)?;
+        self.check_on_commit(temporary, *on_commit)?;
         self.check_creation(&schema, temporary)?;
         if self.refuse_taken(&schema, &relation.name, if_not_exists)? {
             return Ok(what.tag_without_rows().to_owned());
         }
         if columns.len() > bound.fields.len() {
             return Err(PgError::new(state::SYNTAX_ERROR, "too many column names were specified"));
+        }
+        if temporary && !matches!(what, NewRelation::Table(_)) {
+            return Err(PgError::unsupported("a temporary materialized view"));
         }
         let mut table = new_table(schema.clone(), relation.name.clone(), temporary);
         table.options = options;

@@ -7,7 +7,7 @@ use query::catalog::access::AccessKey;
 use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::sequence::Sequence;
-use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::catalog::table::{Check, Default, Index, Part, Table};
 use query::catalog::table_lock::TableMode;
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
@@ -15,20 +15,18 @@ use query::key_form::KeyForm;
 use query::session::definitions::RelatedTables;
 use query::session::temporary::AtCommit;
 use syntax::postgres::tree::{
-    ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind,
-    OnCommit, Persistence, TableElement, TableLikeClause,
+    ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, OnCommit, TableElement,
 };
 
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::index::{UNMADE, ascending, unmade};
+use crate::define::like::LikedIndexes;
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::define::object_name::{constraint_name, has_constraint, index_name, relation_is_taken, sequence_name};
 use crate::define::owner::NewObject;
 use crate::define::source::within_parentheses;
 use crate::error::{PgError, Result, state};
-use crate::rights::object::Object;
-use crate::rights::privilege::SELECT;
 use crate::session::{Session, quoted};
 
 /// The most columns of a table, as in PostgreSQL.
@@ -41,6 +39,8 @@ pub(super) struct Extras<'s> {
     pub expressions: Vec<WantedExpression<'s>>,
     /// Constraints, each with the column that it is declared with.
     pub constraints: Vec<(&'s Constraint, Option<usize>)>,
+    /// Indexes of other tables.
+    pub indexes: Vec<LikedIndexes>,
 }
 
 impl Session {
@@ -74,8 +74,9 @@ impl Session {
         }
         check_tablespace(tablespace.as_ref())?;
         let options = storage_options(options)?;
-        let temporary = self.check_persistence(*persistence, *on_commit)?;
-        let schema = self.creation_schema(relation)?;
+        let place = self.creation_place(relation, *persistence);
+        let (schema, temporary) = place.map_err(|error| error.at(text, relation.at.0 as usize))?;
+        self.check_on_commit(temporary, *on_commit)?;
         self.check_creation(&schema, temporary).map_err(|error| error.at(text, relation.at.0 as usize))?;
         if self.refuse_taken(&schema, &relation.name, *if_not_exists)? {
             return Ok(());
@@ -87,7 +88,7 @@ impl Session {
             match element {
                 TableElement::Column(def) => self.declare_column(&mut table, def, text, &mut extras)?,
                 TableElement::Constraint(constraint) => extras.constraints.push((constraint, None)),
-                TableElement::Like(like) => self.copy_columns(&mut table, like)?,
+                TableElement::Like(like) => self.copy_columns(&mut table, like, &mut extras)?,
             }
         }
         self.make_table(table, extras, text, |_, _, _| Ok(()))?;
@@ -104,19 +105,6 @@ impl Session {
         };
         if let Ok(table) = self.catalog.table(schema, name).cloned() {
             self.set_at_commit(&table, what);
-        }
-    }
-
-    /// Returns whether the table is temporary.
-    pub(super) fn check_persistence(&mut self, persistence: Persistence, on_commit: OnCommit) -> Result<bool> {
-        match (persistence, on_commit) {
-            (Persistence::Unlogged, _) => Err(PgError::unsupported("an unlogged table")),
-            (Persistence::Temporary, _) => Ok(true),
-            (Persistence::Permanent, OnCommit::Default) => Ok(false),
-            (Persistence::Permanent, _) => {
-                let message = "ON COMMIT can only be used on temporary tables";
-                Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))
-            }
         }
     }
 
@@ -153,32 +141,6 @@ impl Session {
         Ok(())
     }
 
-    /// Adds the columns of LIKE.
-    fn copy_columns(&mut self, table: &mut Table, like: &TableLikeClause) -> Result<()> {
-        let TableLikeClause { relation, options } = like;
-        let source = self.stored_named(relation)?;
-        self.check_privileges(&Object::table(&source), SELECT)?;
-        let mut defaults = false;
-        for option in options {
-            match option.kind {
-                LikeOptionKind::Defaults => defaults = option.including,
-                LikeOptionKind::Comments | LikeOptionKind::Compression | LikeOptionKind::Statistics => {}
-                LikeOptionKind::Storage => {}
-                _ if !option.including => {}
-                kind => return Err(PgError::unsupported(format!("INCLUDING {kind:?}"))),
-            }
-        }
-        for column in source.columns.iter().filter(|column| !column.is_hidden()) {
-            check_column_name(table, &column.name)?;
-            let mut copy = TableColumn::new(column.name.clone(), column.ty.clone(), table.columns.len());
-            if defaults {
-                copy.default = column.default.clone();
-            }
-            table.columns.push(copy);
-        }
-        Ok(())
-    }
-
     /// Makes a table of a draft. `fill` puts its first rows in, within the same transaction.
     pub(super) fn make_table(
         &mut self,
@@ -187,7 +149,7 @@ impl Session {
         text: &Arc<str>,
         fill: impl FnOnce(&mut Session, &Arc<Table>, &mut Writing<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Extras { sequences, expressions, constraints } = extras;
+        let Extras { sequences, expressions, constraints, indexes } = extras;
         table.slots = table.columns.iter().map(|column| column.ty.storage).collect();
         for wanted in &expressions {
             self.settle_expression(&mut table, wanted, text)?;
@@ -198,8 +160,8 @@ impl Session {
                 parents.push(self.parent_of(node, &table)?);
             }
         }
-        if table.temporary && !parents.is_empty() {
-            return Err(PgError::unsupported("a foreign key of a temporary table"));
+        for (schema, name) in &parents {
+            self.check_parent_persistence(&table, schema, name)?;
         }
         let db = self.database().clone();
         let needs = |snapshot: &Snapshot| {
@@ -221,6 +183,9 @@ impl Session {
         table.map = writing.txn.create_map()?;
         for (constraint, column) in sorted(&constraints) {
             self.add_constraint(&mut table, constraint, column, text, &writing.snapshot)?;
+        }
+        for liked in &indexes {
+            self.copy_indexes(&mut table, liked, &writing.snapshot)?;
         }
         self.make_sequences(&mut table, sequences, &mut writing)?;
         make_maps(&mut table, &mut writing)?;
@@ -285,31 +250,20 @@ impl Session {
         snapshot: &Snapshot,
     ) -> Result<()> {
         let deferral = super::foreign::deferral(constraint.deferrable, constraint.initially_deferred);
+        if let ConstraintKind::PrimaryKey(index) | ConstraintKind::Unique(index) = &constraint.kind
+            && let Some(using) = &index.using_index
+        {
+            return self.adopt_index(table, constraint, &using.value, deferral, snapshot, text);
+        }
         match &constraint.kind {
             ConstraintKind::PrimaryKey(index) => {
-                if table.primary_parts().is_some() {
-                    let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
-                    return Err(
-                        PgError::new(state::INVALID_TABLE_DEFINITION, message).at(text, constraint.at.0 as usize)
-                    );
-                }
+                refuse_second_key(table).map_err(|error| error.at(text, constraint.at.0 as usize))?;
                 if !index.include.is_empty() {
                     return Err(PgError::unsupported("INCLUDE of a primary key"));
                 }
                 let parts = key_parts(table, index, column)?;
                 let name = self.key_name(table, constraint.name.as_ref(), &parts, "pkey", snapshot)?;
-                for part in &parts {
-                    let ty = table.columns[part.column].ty.clone();
-                    table.columns[part.column].ty = ty.with_nullable(false);
-                }
-                match deferral {
-                    Deferral::Never => (table.primary_name, table.primary) = (name, Some(parts)),
-                    // Rows lie in the order of their numbers, and the key is checked behind them.
-                    deferral => {
-                        let made = unmade(name, parts, false, false);
-                        table.indexes.push(Index { is_constraint: true, is_primary: true, deferral, ..made });
-                    }
-                }
+                set_primary_key(table, name, parts, deferral);
             }
             ConstraintKind::Unique(index) => {
                 let parts = key_parts(table, index, column)?;
@@ -325,9 +279,6 @@ impl Session {
                 table.indexes.push(made);
             }
             ConstraintKind::Check(expr) => {
-                if constraint.not_valid {
-                    return Err(PgError::unsupported("NOT VALID"));
-                }
                 let over = Arc::new(table.copy().with_derived_fields());
                 let bound = self.with_environment(&[], |environment, ctx| {
                     bind::bind_table_expression(environment, ctx, text, (&over, expr), TableExpression::Check, None)
@@ -345,7 +296,7 @@ impl Session {
                 };
                 check_constraint_name(table, &name)?;
                 let source = within_parentheses(text, constraint.at.0 as usize).unwrap_or_default().to_owned();
-                table.checks.push(Check { id: UNNUMBERED, name, text: source, enforced: true });
+                table.checks.push(Check { id: UNNUMBERED, name, text: source, enforced: true, is_validated: true });
             }
             ConstraintKind::Foreign(node) => self.add_foreign_key(table, constraint, node, column, snapshot)?,
             ConstraintKind::Exclusion(_) => return Err(PgError::unsupported("an exclusion constraint")),
@@ -470,12 +421,32 @@ pub(super) fn storage_options(options: &[DefElem]) -> Result<Vec<(String, String
     Ok(kept)
 }
 
+pub(super) fn refuse_second_key(table: &Table) -> Result<()> {
+    if table.primary_parts().is_none() {
+        return Ok(());
+    }
+    let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
+    Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))
+}
+
+pub(super) fn set_primary_key(table: &mut Table, name: String, parts: Vec<Part>, deferral: Deferral) {
+    for part in &parts {
+        let ty = table.columns[part.column].ty.clone();
+        table.columns[part.column].ty = ty.with_nullable(false);
+    }
+    match deferral {
+        Deferral::Never => (table.primary_name, table.primary) = (name, Some(parts)),
+        // Rows lie in the order of their numbers, and the key is checked behind them.
+        deferral => {
+            let made = unmade(name, parts, false, false);
+            table.indexes.push(Index { is_constraint: true, is_primary: true, deferral, ..made });
+        }
+    }
+}
+
 /// Returns the parts of a key constraint.
 fn key_parts(table: &Table, index: &IndexConstraint, column: Option<usize>) -> Result<Vec<Part>> {
-    let IndexConstraint { columns, nulls_not_distinct: _, include: _, options, tablespace, using_index } = index;
-    if using_index.is_some() {
-        return Err(PgError::unsupported("USING INDEX"));
-    }
+    let IndexConstraint { columns, nulls_not_distinct: _, include: _, options, tablespace, using_index: _ } = index;
     storage_options(options)?;
     check_tablespace(tablespace.as_ref())?;
     let mut parts: Vec<Part> = column.filter(|_| columns.is_empty()).map(ascending).into_iter().collect();

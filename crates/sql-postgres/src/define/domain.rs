@@ -69,6 +69,7 @@ impl Session {
         let CreateDomainStmt { name, ty, collation, constraints } = create;
         let name = self.relation_name_of(name)?;
         let schema = self.creation_schema(&name)?;
+        self.refuse_temporary_type(&schema)?;
         self.refuse_taken_type(&self.catalog.clone(), &schema, &name.name)?;
         let (base, typmod) = self
             .with_environment(&[], |environment, ctx| bind::bind_type_name(environment, ctx, text, ty))
@@ -403,6 +404,6 @@ impl Session {
 pub(super) fn is_over(domain: &UserType, inner: &UserType, place: usize) -> bool {
     match &domain.definition {
         TypeDefinition::Domain(domain) => inner.numbers.get(place) == Some(&domain.base.id),
-        TypeDefinition::Enumeration(_) => false,
+        TypeDefinition::Enumeration(_) | TypeDefinition::Composite(_) => false,
     }
 }

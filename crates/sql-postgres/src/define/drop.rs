@@ -9,7 +9,7 @@ use query::catalog::table::Table;
 use query::catalog::table_lock::TableMode;
 use query::catalog::user_type::UserType;
 use query::catalog::view::View;
-use query::catalog::{Schema, Snapshot};
+use query::catalog::{Schema, Snapshot, Writing};
 use query::session::definitions::RelatedTables;
 use query::session::statement::Bindings;
 use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
@@ -17,7 +17,7 @@ use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
 use crate::bind::Plan;
 use crate::define::alter::CASCADE_HINT;
 use crate::define::materialized::{kind_of, view_of};
-use crate::define::names::{Relation, missing_schema, schema_of};
+use crate::define::names::{Relation, is_found_in, missing_schema, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::session::Session;
@@ -55,7 +55,15 @@ impl Session {
         let DropStmt { objects, missing_ok, cascade, concurrently } = drop;
         if *concurrently {
             self.forbid_block("DROP INDEX CONCURRENTLY")?;
-            return Err(PgError::unsupported("DROP INDEX CONCURRENTLY"));
+            let refuse = |what: &str| {
+                let message = format!("DROP INDEX CONCURRENTLY does not support {what}");
+                Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message))
+            };
+            match () {
+                () if objects.len() > 1 => return refuse("dropping multiple objects"),
+                () if *cascade => return refuse("CASCADE"),
+                () => {}
+            }
         }
         let kind = match objects.first() {
             Some(ObjectName::Relation(kind, _) | ObjectName::Plain(kind, _) | ObjectName::Type(kind, _)) => *kind,
@@ -153,6 +161,9 @@ impl Session {
     fn droppable_schema(&mut self, name: &str, missing_ok: bool) -> Result<Option<String>> {
         let stored = self.stored_schema(name)?;
         if let Some(schema) = self.catalog.schemas.get(&stored).cloned() {
+            if schema.is_temporary() {
+                return Err(PgError::unsupported("DROP of the schema of temporary objects"));
+            }
             self.check_owns(&Object::schema(&schema))?;
             return Ok(Some(stored));
         }
@@ -205,7 +216,7 @@ impl Session {
     /// Drops objects, among which are those that depend on them.
     pub(super) fn drop_with_dependents(
         &mut self,
-        mut gone: Gone,
+        gone: Gone,
         dependences: Vec<Dependence>,
         cascade: bool,
         what: Option<&str>,
@@ -230,23 +241,14 @@ impl Session {
             let objects: Vec<String> = dependences.into_iter().map(|dependence| dependence.object).collect();
             self.tell_cascade(&objects);
         }
-        let (temporary, shared): (Vec<_>, Vec<_>) = gone.tables.iter().cloned().partition(|table| table.temporary);
+        let (temporary, shared) = gone.split();
         if !temporary.is_empty() {
             self.drop_temporary(&temporary)?;
         }
-        gone.tables = shared;
-        self.drop_shared(&gone, schemas)
-    }
-
-    pub(crate) fn drop_temporary(&mut self, tables: &[Arc<Table>]) -> Result<()> {
-        let db = self.database().clone();
-        let mut writing = self.write_temporary(&db)?;
-        for table in tables {
-            writing.drop_table(table)?;
+        if shared.is_empty() && schemas.is_empty() {
+            return Ok(());
         }
-        self.finish(writing)?;
-        tables.iter().for_each(|table| table.live.put_in_force(u64::MAX));
-        Ok(())
+        self.drop_shared(&shared, schemas)
     }
 
     fn drop_shared(&mut self, gone: &Gone, schemas: &[String]) -> Result<()> {
@@ -265,27 +267,9 @@ impl Session {
             writing.drop_table(table)?;
         }
         for sequence in &gone.sequences {
-            let remains = writing.snapshot.sequence(&sequence.schema, &sequence.name).cloned();
-            if let Some(sequence) = remains.filter(|remains| remains.id == sequence.id) {
-                writing.drop_sequence(&sequence)?;
-            }
+            drop_remaining(&mut writing, sequence)?;
         }
-        // Constraints of tables that remain lose their parents.
-        for child in &ends.tied {
-            let Ok(current) = writing.snapshot.table(&child.schema, &child.name).cloned() else { continue };
-            let mut copy = current.copy();
-            let is_of_gone = |key: &query::catalog::foreign_key::ForeignKey| {
-                ends.changed.iter().any(|table| key.refers_to(&table.schema, &table.name))
-            };
-            let dropped: Vec<String> =
-                copy.foreign_keys.iter().filter(|key| is_of_gone(key)).map(|key| key.name.clone()).collect();
-            copy.foreign_keys.retain(|key| !is_of_gone(key));
-            for index in copy.indexes.iter().filter(|index| index.generated && dropped.contains(&index.name)) {
-                writing.txn.drop_map(index.map)?;
-            }
-            copy.indexes.retain(|index| !(index.generated && dropped.contains(&index.name)));
-            writing.put_table(copy)?;
-        }
+        drop_foreign_keys(&mut writing, &ends.tied, &ends.changed)?;
         for ty in &gone.types {
             writing.drop_type(ty)?;
         }
@@ -337,7 +321,10 @@ impl Session {
                 });
             }
         }
-        let views: Vec<Arc<View>> = self.views_of_database();
+        let is_temporary = gone.tables.iter().all(|table| table.temporary)
+            && gone.views.iter().all(|view| view.temporary)
+            && gone.types.is_empty();
+        let views: Vec<Arc<View>> = self.views_reaching(is_temporary);
         loop {
             let mut is_new = false;
             for view in &views {
@@ -379,7 +366,7 @@ impl Session {
         column: Option<&str>,
         cascade: bool,
     ) -> Result<()> {
-        for view in self.views_of_database() {
+        for view in self.views_reaching(table.temporary) {
             let Some(bindings) = self.bindings_of_view(&view) else { continue };
             if !bindings.tables.iter().any(|known| known.id == table.id) {
                 continue;
@@ -399,6 +386,19 @@ impl Session {
             return Err(error.detail(format!("{} {} depends on {what}", self.kind_of_view(&view), view.name)));
         }
         Ok(())
+    }
+
+    /// Returns the views that may read relations: only temporary ones read those that are temporary.
+    fn views_reaching(&mut self, is_temporary: bool) -> Vec<Arc<View>> {
+        match is_temporary {
+            true => {
+                let own = self.catalog.temporary().into_iter();
+                let mut views: Vec<Arc<View>> = own.flat_map(|schema| schema.views.values().cloned()).collect();
+                views.sort_by_key(|view| view.id);
+                views
+            }
+            false => self.views_of_database(),
+        }
     }
 
     pub(super) fn views_of_database(&mut self) -> Vec<Arc<View>> {
@@ -446,13 +446,9 @@ impl Session {
 
     /// Returns what a view reads, and the types that users have defined and it names or has values of; `None` if it can no longer be bound.
     pub(super) fn bound_view(&mut self, view: &Arc<View>) -> Option<(Bindings, BTreeSet<ObjectId>)> {
-        let path: Vec<String> = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
         let mut statements = self.parse_text(&view.text).ok()?;
         let raw = statements.pop()?;
-        let kept = self.replace_search_path(path);
-        let bound = self.bind_internally(|session| session.bind_unchecked(&raw, &view.text, &[], &[]));
-        self.replace_search_path(kept);
-        let bound = bound.ok()?;
+        let bound = self.bind_view(view, &raw).ok()?;
         match &bound.statement.plan {
             Plan::Query { .. } => Some((bound.statement.bindings.clone(), bound.user_types)),
             _ => None,
@@ -487,12 +483,45 @@ impl Session {
         Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).detail(detail).hint(CASCADE_HINT))
     }
 
-    /// Returns a relation's name as messages show it: with its schema where `search_path` does not lead to it.
+    /// Returns a relation's name as messages show it: with its schema where its name alone does not lead to it.
     pub(super) fn shown_relation(&mut self, schema: &str, name: &str) -> String {
-        let schema = schema_of(schema).to_owned();
-        match self.search_path().contains(&schema) {
+        let (path, schema) = (self.search_path(), schema_of(schema));
+        match is_found_in(&self.catalog, &self.who.database, &path, schema, name) {
             true => name.to_owned(),
             false => format!("{schema}.{name}"),
         }
     }
+}
+
+/// Drops a sequence, unless it went with its table.
+pub(super) fn drop_remaining(writing: &mut Writing<'_>, sequence: &Sequence) -> Result<()> {
+    let remains = writing.snapshot.sequence(&sequence.schema, &sequence.name).cloned();
+    match remains.filter(|remains| remains.id == sequence.id) {
+        Some(sequence) => Ok(writing.drop_sequence(&sequence)?),
+        None => Ok(()),
+    }
+}
+
+/// Removes the foreign keys of tables that remain, where they refer to dropped tables.
+pub(super) fn drop_foreign_keys(
+    writing: &mut Writing<'_>,
+    remaining: &[Arc<Table>],
+    gone: &[Arc<Table>],
+) -> Result<()> {
+    for child in remaining {
+        let Ok(current) = writing.snapshot.table(&child.schema, &child.name).cloned() else { continue };
+        let mut copy = current.copy();
+        let is_of_gone = |key: &query::catalog::foreign_key::ForeignKey| {
+            gone.iter().any(|table| key.refers_to(&table.schema, &table.name))
+        };
+        let dropped: Vec<String> =
+            copy.foreign_keys.iter().filter(|key| is_of_gone(key)).map(|key| key.name.clone()).collect();
+        copy.foreign_keys.retain(|key| !is_of_gone(key));
+        for index in copy.indexes.iter().filter(|index| index.generated && dropped.contains(&index.name)) {
+            writing.txn.drop_map(index.map)?;
+        }
+        copy.indexes.retain(|index| !(index.generated && dropped.contains(&index.name)));
+        writing.put_table(copy)?;
+    }
+    Ok(())
 }

@@ -59,6 +59,21 @@ impl Session {
         }
     }
 
+    /// Fails for a foreign key between a temporary table and one that is not. `draft` may be its own parent.
+    pub(super) fn check_parent_persistence(&self, draft: &Table, schema: &str, name: &str) -> Result<()> {
+        let is_temporary = match schema == draft.schema {
+            true => draft.temporary,
+            false => self.catalog.is_temporary(schema, name),
+        };
+        let kind = match (draft.temporary, is_temporary) {
+            (true, false) => "temporary",
+            (false, true) => "permanent",
+            _ => return Ok(()),
+        };
+        let message = format!("constraints on {kind} tables may reference only {kind} tables");
+        Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))
+    }
+
     /// Adds a foreign key to the draft of a table. `column`: that of a column's constraint.
     pub(super) fn add_foreign_key(
         &mut self,
@@ -83,9 +98,6 @@ impl Session {
         if !on_delete_columns.is_empty() {
             return Err(PgError::unsupported("a list of columns for ON DELETE SET NULL"));
         }
-        if constraint.not_valid {
-            return Err(PgError::unsupported("NOT VALID"));
-        }
         let mut own = Vec::new();
         for name in own_names {
             let at = draft.columns.iter().position(|column| !column.is_hidden() && column.name == name.value);
@@ -93,6 +105,7 @@ impl Session {
         }
         own.extend(column.filter(|_| own_names.is_empty()));
         let (parent_schema, parent) = self.parent_of(node, draft)?;
+        self.check_parent_persistence(draft, &parent_schema, &parent)?;
         let is_own = parent_schema == draft.schema && parent == draft.name;
         let found = if is_own { None } else { Some(snapshot.table(&parent_schema, &parent)?.clone()) };
         let table = found.as_deref().unwrap_or(draft);
@@ -132,6 +145,7 @@ impl Session {
             on_delete: action(*on_delete)?,
             on_update: action(*on_update)?,
             deferral: deferral(constraint.deferrable, constraint.initially_deferred),
+            is_validated: true,
         };
         let parent = found.as_deref().unwrap_or(draft);
         require_unique(&key, parent)?;
@@ -150,9 +164,11 @@ impl Session {
         Ok(())
     }
 
-    /// Checks the rows against foreign keys that are new.
+    /// Checks the rows against foreign keys that are new or have not been validated, unless they are NOT VALID.
     pub(super) fn check_new_keys(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
-        for key in new.foreign_keys.iter().filter(|key| !old.foreign_keys.iter().any(|known| known.name == key.name)) {
+        let is_checked =
+            |key: &&ForeignKey| old.foreign_keys.iter().any(|known| known.name == key.name && known.is_validated);
+        for key in new.foreign_keys.iter().filter(|key| key.is_validated && !is_checked(key)) {
             let is_own = key.refers_to(&new.schema, &new.name);
             let parent =
                 if is_own { None } else { Some(writing.snapshot.table(&key.parent_schema, &key.parent)?.clone()) };

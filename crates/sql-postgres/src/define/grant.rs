@@ -206,6 +206,9 @@ impl Session {
         };
         match found {
             Relation::Index(..) => wrong("an index"),
+            Relation::Sequence(sequence) if sequence.temporary => {
+                Err(PgError::unsupported("privileges on a temporary sequence"))
+            }
             Relation::Sequence(sequence) => {
                 let own = ["last_value", "log_cnt", "is_called"].into_iter().zip(1..);
                 let own = own.map(|(name, key)| (key, name.to_owned()));
@@ -218,6 +221,7 @@ impl Session {
             _ if wants_sequence => wrong("not a sequence"),
             Relation::Table(table) if table.temporary => Err(PgError::unsupported("privileges on a temporary table")),
             Relation::Table(table) => Ok(of_table(&table)),
+            Relation::View(view) if view.temporary => Err(PgError::unsupported("privileges on a temporary view")),
             Relation::View(view) => Ok(of_view(&view)),
         }
     }
@@ -231,7 +235,12 @@ impl Session {
             return Err(PgError::unsupported(format!("GRANT and REVOKE on schema {name}")));
         }
         let stored = self.stored_schema(name)?;
-        self.catalog.schemas.get(&stored).cloned().ok_or_else(|| missing_schema(name))
+        match self.catalog.schemas.get(&stored) {
+            Some(schema) if schema.is_temporary() => {
+                Err(PgError::unsupported("a change of the schema of temporary objects"))
+            }
+            found => found.cloned().ok_or_else(|| missing_schema(name)),
+        }
     }
 
     /// Returns the schema `public` of a database.

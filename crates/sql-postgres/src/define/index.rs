@@ -1,4 +1,4 @@
-//! CREATE INDEX: btree indexes over columns and expressions, of all rows or of some.
+//! CREATE INDEX: btree and GIN indexes over columns and expressions, of all rows or of some.
 
 use std::sync::Arc;
 
@@ -8,11 +8,15 @@ use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Part, Table};
 use query::key_form::KeyForm;
 use query::nodes::expr::Expr;
-use syntax::postgres::tree::{Ident, IndexElem, IndexKey, IndexStmt, NullsOrder, SortDirection};
+use query::nodes::term_test::TermForm;
+use syntax::postgres::tree::{
+    Constraint, ConstraintKind, Ident, IndexElem, IndexKey, IndexStmt, NullsOrder, SortDirection,
+};
 
 use crate::bind::TableExpression;
 use crate::bind::output_name::{UNNAMED, name_of_expr};
 use crate::define::alter::Draft;
+use crate::define::gin;
 use crate::define::hidden_column::{column_itself, require_order};
 use crate::define::names::Relation;
 use crate::define::object_name::index_name;
@@ -45,6 +49,7 @@ pub(super) fn unmade(name: String, parts: Vec<Part>, unique: bool, generated: bo
         is_constraint: false,
         included: Vec::new(),
         predicate: None,
+        terms: None,
         nulls_equal: false,
         deferral: Deferral::Never,
         is_primary: false,
@@ -76,10 +81,12 @@ impl Session {
             tablespace,
             selection: _,
         } = create;
+        let mut of_terms = false;
         if let Some(method) = access_method {
             match &*method.value {
                 "btree" => {}
-                "hash" | "gist" | "gin" | "spgist" | "brin" => {
+                "gin" => of_terms = true,
+                "hash" | "gist" | "spgist" | "brin" => {
                     return Err(PgError::unsupported(format!("access method {}", method.value)));
                 }
                 other => {
@@ -89,7 +96,10 @@ impl Session {
             }
         }
         super::create_table::check_tablespace(tablespace.as_ref())?;
-        super::create_table::storage_options(options)?;
+        match of_terms {
+            true => gin::check_options(options)?,
+            false => drop(super::create_table::storage_options(options)?),
+        }
         let table = match self.relation(relation)? {
             Some(Relation::Table(table)) => table,
             Some(found) => {
@@ -107,7 +117,10 @@ impl Session {
         self.check_owns(&Object::table(&table))?;
         self.check_creation(&table.schema, table.temporary)?;
         self.refuse_waiting(&table, "CREATE INDEX")?;
-        let wanted = self.wanted(create, &table, text)?;
+        if of_terms {
+            gin::check(create)?;
+        }
+        let wanted = self.wanted(create, &table, text, of_terms)?;
         if let Some(name) = name {
             let schema = self.catalog.schema(&table.schema)?;
             if super::names::find(schema, &name.value).is_some() {
@@ -134,7 +147,7 @@ impl Session {
                 }
             };
             session.check_index_name(draft, &name, snapshot)?;
-            let WantedIndex { parts, included, predicate, names: _ } = wanted;
+            let WantedIndex { parts, terms, included, predicate, names: _ } = wanted;
             let mut place = |column| match column {
                 WantedColumn::Named(at) => at,
                 WantedColumn::Computed(bound, text) => draft.hidden_column(&bound, text),
@@ -143,7 +156,7 @@ impl Session {
             let parts = parts.collect();
             let predicate = predicate.map(place);
             let made = unmade(name, parts, *unique, false);
-            draft.new.indexes.push(Index { included, predicate, nulls_equal: *nulls_not_distinct, ..made });
+            draft.new.indexes.push(Index { terms, included, predicate, nulls_equal: *nulls_not_distinct, ..made });
             Ok(())
         };
         match others_read {
@@ -153,7 +166,8 @@ impl Session {
     }
 
     /// Returns the parts of an index, bound over the table.
-    fn wanted(&mut self, create: &IndexStmt, table: &Arc<Table>, text: &str) -> Result<WantedIndex> {
+    fn wanted(&mut self, create: &IndexStmt, table: &Arc<Table>, text: &str, of_terms: bool) -> Result<WantedIndex> {
+        let mut terms = None;
         let (mut parts, mut included, mut names) = (Vec::new(), Vec::new(), Vec::new());
         if create.elements.len() + create.include.len() > COLUMNS_MAX {
             let message = format!("cannot use more than {COLUMNS_MAX} columns in an index");
@@ -166,8 +180,17 @@ impl Session {
                 (WantedColumn::Computed(bound, _), IndexKey::Expr(expr)) => (bound.ty(), name_of_part(expr)),
                 (WantedColumn::Computed(bound, _), IndexKey::Column(name)) => (bound.ty(), name.value.clone()),
             };
-            require_order(&ty)?;
-            parts.push((column, order_of(element)?));
+            let order = match of_terms {
+                true => {
+                    terms = Some(gin::form_of(element, &ty)?);
+                    ascending(0).order
+                }
+                false => {
+                    require_order(&ty)?;
+                    order_of(element)?
+                }
+            };
+            parts.push((column, order));
             names.push(free_name(&names, name));
         }
         for element in &create.include {
@@ -204,7 +227,7 @@ impl Session {
             }
             None => None,
         };
-        Ok(WantedIndex { parts, included, predicate, names })
+        Ok(WantedIndex { parts, terms, included, predicate, names })
     }
 
     fn wanted_column(&mut self, key: &IndexKey, table: &Arc<Table>, text: &str) -> Result<WantedColumn> {
@@ -217,6 +240,51 @@ impl Session {
             Some(at) => WantedColumn::Named(at),
             None => WantedColumn::Computed(bound, shown),
         })
+    }
+
+    /// ADD CONSTRAINT ... USING INDEX: makes a constraint of a unique index. One that rows are found by stays as it is; a primary key becomes the order of the rows.
+    pub(super) fn adopt_index(
+        &mut self,
+        table: &mut Table,
+        constraint: &Constraint,
+        using: &str,
+        deferral: Deferral,
+        snapshot: &query::catalog::Snapshot,
+        text: &str,
+    ) -> Result<()> {
+        let at = adoptable(table, using, snapshot).map_err(|error| error.at(text, constraint.at.0 as usize))?;
+        let is_primary = matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
+        if is_primary {
+            super::create_table::refuse_second_key(table).map_err(|error| error.at(text, constraint.at.0 as usize))?;
+        }
+        let name = constraint.name.as_ref().filter(|name| name.value != using);
+        if let Some(name) = name {
+            super::create_table::check_constraint_name(table, &name.value)?;
+            if super::object_name::relation_is_taken(snapshot.schema(&table.schema)?, table, &name.value) {
+                let message = format!("relation \"{}\" already exists", name.value);
+                return Err(PgError::new(state::DUPLICATE_TABLE, message));
+            }
+            let new = &name.value;
+            let message =
+                format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{using}\" to \"{new}\"");
+            self.skip_notice(super::SUCCESSFUL, message);
+        }
+        let name = name.map_or_else(|| using.to_owned(), |name| name.value.clone());
+        if is_primary {
+            if !table.indexes[at].included.is_empty() {
+                return Err(PgError::unsupported("INCLUDE of a primary key"));
+            }
+            let parts = table.indexes.remove(at).parts;
+            super::create_table::set_primary_key(table, name, parts, deferral);
+            return Ok(());
+        }
+        let index = &mut table.indexes[at];
+        (index.name, index.is_constraint) = (name, true);
+        if deferral != Deferral::Never {
+            // Equal values may stand in it until they are checked, so its keys have another form.
+            (index.deferral, index.unique, index.map, index.form) = (deferral, false, UNMADE, KeyForm::Hashed);
+        }
+        Ok(())
     }
 
     fn check_index_name(&self, draft: &Draft, name: &str, snapshot: &query::catalog::Snapshot) -> Result<()> {
@@ -238,6 +306,7 @@ enum WantedColumn {
 /// An index in the making.
 struct WantedIndex {
     parts: Vec<(WantedColumn, KeyOrder)>,
+    terms: Option<TermForm>,
     included: Vec<usize>,
     predicate: Option<WantedColumn>,
     /// The names of its columns.
@@ -296,13 +365,50 @@ pub fn column_names(table: &Table, index: &ShownIndex<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let columns = index.parts.iter().map(|part| part.column).chain(index.included.iter().copied());
     for at in columns {
-        let name = match table.expression_of(at) {
-            Some(text) => {
-                syntax::postgres::parse_expression(text).map_or_else(|_| "expr".to_owned(), |expr| name_of_part(&expr))
-            }
-            None => table.columns[at].name.clone(),
-        };
-        names.push(free_name(&names, name));
+        names.push(free_name(&names, name_of_column(table, at)));
     }
     names
+}
+
+/// Returns the name of a column as a part of an index.
+pub(super) fn name_of_column(table: &Table, at: usize) -> String {
+    match table.expression_of(at) {
+        Some(text) => {
+            syntax::postgres::parse_expression(text).map_or_else(|_| "expr".to_owned(), |expr| name_of_part(&expr))
+        }
+        None => table.columns[at].name.clone(),
+    }
+}
+
+/// Finds the index that may become a constraint.
+fn adoptable(table: &Table, name: &str, snapshot: &query::catalog::Snapshot) -> Result<usize> {
+    let taken = || {
+        let message = format!("index \"{name}\" is already associated with a constraint");
+        Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    };
+    let Some(at) = table.indexes.iter().position(|index| is_shown(index) && index.name == name) else {
+        return match super::names::find(snapshot.schema(&table.schema)?, name) {
+            Some(Relation::Index(owner, None)) if owner.id == table.id => taken(),
+            Some(Relation::Index(..)) => {
+                let message = format!("index \"{name}\" does not belong to table \"{}\"", table.name);
+                Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+            }
+            Some(_) => Err(super::names::not_a(name, "index")),
+            None => Err(PgError::new(state::UNDEFINED_OBJECT, format!("index \"{name}\" does not exist"))),
+        };
+    };
+    let index = &table.indexes[at];
+    let is_plain = |part: &Part| !part.order.descending && !part.order.nulls_first;
+    let message = match index.parts.iter().position(|part| !is_plain(part)) {
+        _ if index.is_constraint => return taken(),
+        _ if !index.unique => format!("\"{name}\" is not a unique index"),
+        _ if index.parts.iter().any(|part| table.expression_of(part.column).is_some()) => {
+            format!("index \"{name}\" contains expressions")
+        }
+        _ if index.predicate.is_some() => format!("\"{name}\" is a partial index"),
+        Some(at) => format!("index \"{name}\" column number {} does not have default sorting behavior", at + 1),
+        None => return Ok(at),
+    };
+    let detail = "Cannot create a primary key or unique constraint using such an index.";
+    Err(PgError::new(state::WRONG_OBJECT_TYPE, message).detail(detail))
 }

@@ -74,7 +74,9 @@ pub(super) fn check_kept(bound: &Bound, persistence: Persistence) -> Result<()> 
     if !matches!(bound.statement.plan, Plan::Query { .. }) {
         return refused("materialized views must not use data-modifying statements in WITH");
     }
-    if bound.statement.bindings.tables.iter().any(|table| table.temporary) {
+    let bindings = &bound.statement.bindings;
+    let reads_temporary = bindings.tables.iter().any(|table| table.temporary);
+    if reads_temporary || bindings.views.iter().any(|view| view.temporary) || !bound.temporaries.is_empty() {
         return refused("materialized views must not use temporary tables or views");
     }
     if persistence == Persistence::Unlogged {
@@ -268,7 +270,8 @@ impl Session {
         self.begin_definition(tag)?;
         let table = match self.relation(name)? {
             Some(Relation::Table(table)) if table.query.is_some() => table,
-            Some(Relation::Table(_)) if kind == ObjectType::Table => {
+            Some(Relation::Table(table)) if kind == ObjectType::Table => {
+                self.refuse_temporary_move(&table.schema, &self.stored_schema(&schema.value)?)?;
                 return Err(PgError::unsupported("ALTER TABLE ... SET SCHEMA"));
             }
             Some(_) => return Err(not_a(&name.name, "materialized view")),
@@ -286,6 +289,7 @@ impl Session {
         if stored == table.schema {
             return Ok(tag.to_owned());
         }
+        self.refuse_temporary_move(&table.schema, &stored)?;
         if table.columns.iter().any(|column| column.is_hidden()) {
             return Err(PgError::unsupported("SET SCHEMA of a materialized view with an index of expressions"));
         }

@@ -5,15 +5,19 @@
 mod alter;
 mod column;
 mod comment;
+mod composite;
 mod create_as;
 mod create_table;
 mod default_privileges;
 mod domain;
 mod drop;
 mod foreign;
+mod gin;
 mod grant;
 pub(crate) mod hidden_column;
 pub(crate) mod index;
+mod like;
+mod maintain;
 pub mod materialized;
 mod membership;
 pub mod names;
@@ -27,6 +31,7 @@ mod schema;
 mod sequence;
 mod session_default;
 mod source;
+mod temporary;
 mod truncate;
 mod type_dependents;
 mod user_type;
@@ -117,6 +122,16 @@ impl Session {
                 self.create_enum(create)?;
                 "CREATE TYPE"
             }
+            Statement::CreateComposite(create) => {
+                self.begin_definition("CREATE TYPE")?;
+                self.create_composite(create, text)?;
+                "CREATE TYPE"
+            }
+            Statement::AlterComposite(alter) => {
+                self.begin_definition("ALTER TYPE")?;
+                self.alter_composite(alter, text)?;
+                "ALTER TYPE"
+            }
             Statement::CreateDomain(create) => {
                 self.begin_definition("CREATE DOMAIN")?;
                 self.create_domain(create, text)?;
@@ -149,6 +164,10 @@ impl Session {
                 self.begin_definition("REFRESH MATERIALIZED VIEW")?;
                 self.refresh_materialized_view(refresh)?;
                 "REFRESH MATERIALIZED VIEW"
+            }
+            Statement::Reindex(reindex) => {
+                self.reindex(reindex)?;
+                "REINDEX"
             }
             Statement::AlterTable(alter) => return self.alter_table(alter, text),
             Statement::AlterOwner(alter) => self.alter_owner(alter)?,
@@ -237,12 +256,6 @@ impl Session {
     fn write<'c>(&mut self, db: &'c Database) -> Result<Writing<'c>> {
         let seen = self.shared_definitions();
         self.begin_change(db, &seen, false)
-    }
-
-    /// Begins a change of the session's temporary tables.
-    fn write_temporary<'c>(&mut self, db: &'c Database) -> Result<Writing<'c>> {
-        let seen = self.catalog.clone();
-        self.begin_change(db, &seen, true)
     }
 
     /// Leaves a change to the transaction.

@@ -1,5 +1,6 @@
 //! Relations by name: which object a name in a statement means, along `search_path`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use query::catalog::schema_name::SchemaName;
@@ -26,6 +27,23 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// Returns the stored name of its schema.
+    pub fn schema(&self) -> &str {
+        match self {
+            Relation::Table(table) | Relation::Index(table, _) => &table.schema,
+            Relation::View(view) => &view.schema,
+            Relation::Sequence(sequence) => &sequence.schema,
+        }
+    }
+
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Relation::Table(table) | Relation::Index(table, _) => table.temporary,
+            Relation::View(view) => view.temporary,
+            Relation::Sequence(sequence) => sequence.temporary,
+        }
+    }
+
     /// Returns the word that messages use.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -36,6 +54,46 @@ impl Relation {
             Relation::Index(..) => "index",
         }
     }
+}
+
+/// The name by which each session calls its schema of temporary objects.
+pub const PG_TEMP: &str = "pg_temp";
+
+/// Returns the stored name of a schema of a database. `None` if it can have none: `pg_temp` before the session's first temporary object.
+pub fn stored_in<'n>(snapshot: &'n Snapshot, database: &'n str, schema: &'n str) -> Option<Cow<'n, str>> {
+    match schema {
+        PG_TEMP => snapshot.temporary_schema.as_deref().map(Cow::Borrowed),
+        _ => SchemaName::new(database, schema).map(|name| name.stored()),
+    }
+}
+
+/// Returns a schema of a database (`stored_in`).
+pub fn schema_in<'s>(snapshot: &'s Snapshot, database: &str, schema: &str) -> Option<&'s Arc<Schema>> {
+    snapshot.schemas.get(&*stored_in(snapshot, database, schema)?)
+}
+
+/// Returns the schemas in which the name of a relation is looked up, in order. That of the session's temporary objects and `pg_catalog` come first, unless the path has them.
+pub fn relation_path<'p>(snapshot: &'p Snapshot, path: &'p [String]) -> impl Iterator<Item = &'p str> {
+    let is_implicit = move |name: &&str| !path.iter().any(|schema| schema == *name);
+    let temporary = snapshot.temporary_schema.as_deref().map(schema_of);
+    temporary.into_iter().chain(["pg_catalog"]).filter(is_implicit).chain(path.iter().map(String::as_str))
+}
+
+/// Returns a schema's name as definitions have it: `pg_temp` for that of the session's temporary objects.
+pub fn schema_shown<'n>(snapshot: &Snapshot, schema: &'n str) -> &'n str {
+    match snapshot.temporary_schema.as_deref().map(schema_of) {
+        Some(own) if own == schema => PG_TEMP,
+        _ => schema,
+    }
+}
+
+/// Returns whether the name alone of a relation leads to that of this schema, by its name in PostgreSQL.
+pub fn is_found_in(snapshot: &Snapshot, database: &str, path: &[String], schema: &str, name: &str) -> bool {
+    let has = |known: &str| {
+        crate::system::find(known, name).is_some()
+            || schema_in(snapshot, database, known).is_some_and(|found| has_relation(found, name))
+    };
+    relation_path(snapshot, path).find(|known| *known == schema || has(known)) == Some(schema)
 }
 
 /// Returns the object of that name in a schema.
@@ -58,10 +116,14 @@ pub fn find(schema: &Schema, name: &str) -> Option<Relation> {
     })
 }
 
+/// Returns whether a relation of the schema, or a composite type, has the name.
+pub fn has_relation(schema: &Schema, name: &str) -> bool {
+    find(schema, name).is_some() || schema.types.get(name).is_some_and(|ty| ty.row().is_some())
+}
+
 /// Returns the type that users have defined by that name, in one schema or along a `search_path`, and whether the name is that of its array type.
 pub fn find_type(snapshot: &Snapshot, database: &str, schemas: &[String], name: &str) -> Option<(Arc<UserType>, bool)> {
-    let stored = |schema: &String| SchemaName::new(database, schema).map(|name| name.stored().into_owned());
-    schemas.iter().filter_map(stored).find_map(|schema| {
+    schemas.iter().filter_map(|schema| stored_in(snapshot, database, schema)).find_map(|schema| {
         let of_element = || name.strip_prefix('_').and_then(|element| snapshot.user_type(&schema, element));
         match snapshot.user_type(&schema, name) {
             Some(ty) => Some((ty.clone(), false)),
@@ -83,8 +145,8 @@ pub fn schema_of(stored: &str) -> &str {
 impl Session {
     /// Returns the catalog's name of a schema of this database.
     pub(crate) fn stored_schema(&self, schema: &str) -> Result<String> {
-        match SchemaName::new(&self.who.database, schema) {
-            Some(name) => Ok(name.stored().into_owned()),
+        match stored_in(&self.catalog, &self.who.database, schema) {
+            Some(stored) => Ok(stored.into_owned()),
             None => Err(PgError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))),
         }
     }
@@ -94,7 +156,7 @@ impl Session {
         &self.catalog
     }
 
-    fn check_database(&self, name: &RangeVar) -> Result<()> {
+    pub(super) fn check_database(&self, name: &RangeVar) -> Result<()> {
         match &name.catalog {
             Some(catalog) if *catalog != self.who.database => {
                 let message = format!("cross-database references are not implemented: \"{}\"", name.dotted());
@@ -124,20 +186,26 @@ impl Session {
             };
         }
         let path = self.search_path();
-        for schema in path.iter().filter(|schema| !crate::system::is_system(schema)) {
-            let stored = self.stored_schema(schema)?;
-            if let Some(found) = snapshot.schemas.get(&stored).and_then(|schema| find(schema, &name.name)) {
-                return Ok(Some(found));
+        for schema in relation_path(snapshot, &path) {
+            if crate::system::find(schema, &name.name).is_some() {
+                return Ok(None);
+            }
+            let found = schema_in(snapshot, &self.who.database, schema).and_then(|schema| find(schema, &name.name));
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// Returns the schema in which an object of that name is made, by its stored name.
+    /// Returns the schema in which an object of that name is made, by its stored name: that of temporary objects has it before it is made.
     pub(crate) fn creation_schema(&mut self, name: &RangeVar) -> Result<String> {
         self.check_database(name)?;
         self.refresh();
         if let Some(schema) = &name.schema {
+            if schema == PG_TEMP || *schema == self.temporary_schema_name() {
+                return self.stored_schema(&self.temporary_schema_name());
+            }
             if crate::system::is_system(schema) {
                 let message = format!("permission denied to create \"{}\"", name.dotted());
                 let error = PgError::new(state::INSUFFICIENT_PRIVILEGE, message);

@@ -112,7 +112,7 @@ pub fn constraint_name(snapshot: &Snapshot, draft: &Table, columns: &str, label:
 pub fn domain_check_name(schema: Option<&Schema>, domain: &str, own: &[DomainCheck]) -> String {
     let has = |ty: &UserType, name: &str| match &ty.definition {
         TypeDefinition::Domain(domain) => domain.checks.iter().any(|check| check.name == name),
-        TypeDefinition::Enumeration(_) => false,
+        TypeDefinition::Enumeration(_) | TypeDefinition::Composite(_) => false,
     };
     choose(domain, "", "check", |name| {
         own.iter().any(|check| check.name == name)

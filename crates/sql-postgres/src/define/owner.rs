@@ -112,12 +112,7 @@ impl Session {
 
     /// Fails unless the current role may drop a relation: as its owner, or as that of its schema.
     pub(super) fn check_drops(&mut self, relation: &Relation, name: &str) -> Result<()> {
-        let schema = match relation {
-            Relation::Table(table) | Relation::Index(table, _) => &table.schema,
-            Relation::View(view) => &view.schema,
-            Relation::Sequence(sequence) => &sequence.schema,
-        };
-        let schema = self.catalog.schemas.get(schema).cloned();
+        let schema = self.catalog.schemas.get(relation.schema()).cloned();
         let is_of_schema = schema.is_some_and(|schema| self.check_owns(&Object::schema(&schema)).is_ok());
         if is_of_schema { Ok(()) } else { self.check_owns_relation(relation, name) }
     }
@@ -138,17 +133,13 @@ impl Session {
     pub(super) fn change_owner_of_relation(&mut self, relation: &Relation, name: &str, to: &Role) -> Result<()> {
         let object = Object::relation(relation, name);
         if object.is_temporary {
-            return Err(PgError::unsupported("OWNER TO of a temporary table"));
+            return Err(PgError::unsupported(format!("OWNER TO of a temporary {}", object.kind)));
         }
         self.check_owns(&object)?;
         if self.rights().owner(&object) == to.oid {
             return Ok(());
         }
-        let schema = match relation {
-            Relation::Table(table) | Relation::Index(table, _) => table.schema.clone(),
-            Relation::View(view) => view.schema.clone(),
-            Relation::Sequence(sequence) => sequence.schema.clone(),
-        };
+        let schema = relation.schema().to_owned();
         if let Relation::Sequence(sequence) = relation
             && let Some((table, _)) = self.catalog.owner(sequence)
         {

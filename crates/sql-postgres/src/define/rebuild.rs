@@ -94,7 +94,8 @@ impl Session {
         let new_checks: Vec<_> = settled
             .checks
             .iter()
-            .filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name))
+            .filter(|check| check.is_validated)
+            .filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name && known.is_validated))
             .collect();
         if new_checks.is_empty() && draft.not_null.is_empty() && draft.domain_check.is_none() {
             return Ok(());
@@ -143,9 +144,10 @@ impl Session {
         Ok(exprs)
     }
 
+    /// Returns the checks that all rows must satisfy.
     fn bound_checks(&mut self, table: &Arc<Table>) -> Result<Vec<(String, Expr)>> {
         let mut checks = Vec::new();
-        for check in table.checks.iter().filter(|check| check.enforced) {
+        for check in table.checks.iter().filter(|check| check.enforced && check.is_validated) {
             checks.push((check.name.clone(), self.bind_text(table, &check.text, TableExpression::Check, None)?));
         }
         Ok(checks)
@@ -200,6 +202,7 @@ fn new_row(
             _ if column.generated.is_some() => Value::Null,
             From::Initial => column.initial.clone(),
             From::Old(at) => old_row[*at].clone(),
+            From::Reshaped(at, reshape) => reshape.of(&old_row[*at])?,
             From::Converted(expr) => {
                 let value = expr.eval(old_row, ctx)?;
                 (ASSIGNMENT.store)(value, &column.ty, place, ctx)?

@@ -21,6 +21,11 @@ impl Session {
             self.rename_type(*kind, name, &to.value)?;
             return Ok(tag.to_owned());
         }
+        if let (ObjectName::Qualified(ObjectType::Type, name), RenamePart::Column(from)) = (object, part) {
+            self.begin_definition("ALTER TYPE")?;
+            self.rename_attribute(name, &from.value, &to.value)?;
+            return Ok("ALTER TYPE".to_owned());
+        }
         if let (ObjectName::Qualified(ObjectType::Domain, name), RenamePart::Constraint(from)) = (object, part) {
             self.begin_definition("ALTER DOMAIN")?;
             self.rename_domain_constraint(name, &from.value, &to.value)?;
@@ -106,12 +111,8 @@ impl Session {
     }
 
     fn rename_relation(&mut self, name: &RangeVar, found: &Relation, to: &str) -> Result<()> {
-        let schema = match found {
-            Relation::Table(table) | Relation::Index(table, _) => table.schema.clone(),
-            Relation::View(view) => view.schema.clone(),
-            Relation::Sequence(sequence) => sequence.schema.clone(),
-        };
-        self.check_creation(&schema, false)?;
+        let schema = found.schema().to_owned();
+        self.check_creation(&schema, found.is_temporary())?;
         if self.is_relation(&schema, to).is_some() {
             return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists")));
         }
@@ -141,25 +142,8 @@ impl Session {
             }),
             Relation::View(view) => {
                 let db = self.database().clone();
-                let mut writing = self.write(&db)?;
-                let renamed = View {
-                    id: view.id,
-                    maker: view.maker,
-                    schema: view.schema.clone(),
-                    name: to.to_owned(),
-                    columns: view.columns.clone(),
-                    types: view.types.clone(),
-                    text: view.text.clone(),
-                    definer: view.definer.clone(),
-                    invoker: view.invoker,
-                    algorithm: view.algorithm,
-                    check: view.check,
-                    modes: view.modes.clone(),
-                    charset: view.charset.clone(),
-                    collation: view.collation.clone(),
-                    over: view.over.clone(),
-                    gone: std::sync::atomic::AtomicBool::new(false),
-                };
+                let mut writing = self.write_of(&db, view.temporary)?;
+                let renamed = View { name: to.to_owned(), ..view.copy() };
                 writing.take_view_out(view)?;
                 writing.put_view(renamed)?;
                 self.finish(writing)
@@ -169,7 +153,7 @@ impl Session {
                     return Err(PgError::unsupported("RENAME of a sequence that a column owns"));
                 }
                 let db = self.database().clone();
-                let mut writing = self.write(&db)?;
+                let mut writing = self.write_of(&db, sequence.temporary)?;
                 writing.forget_sequence_name(sequence)?;
                 let mut renamed = Sequence::clone(sequence);
                 renamed.name = to.to_owned();

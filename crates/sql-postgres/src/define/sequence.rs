@@ -5,7 +5,7 @@ use query::catalog::sequence::{Parameters, Sequence};
 use query::catalog::table::TableColumn;
 use query::catalog::table_lock::TableMode;
 use query::session::definitions::RelatedTables;
-use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCommit};
+use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem};
 
 use crate::define::names::{Relation, not_a};
 use crate::define::owner::NewObject;
@@ -187,12 +187,9 @@ pub(super) fn of_identity(options: &[DefElem], bytes: u8) -> Result<(Parameters,
 impl Session {
     pub(super) fn create_sequence(&mut self, create: &CreateSeqStmt) -> Result<()> {
         let CreateSeqStmt { sequence: name, persistence, if_not_exists, options } = create;
-        if self.check_persistence(*persistence, OnCommit::Default)? {
-            return Err(PgError::unsupported("a temporary sequence"));
-        }
         let Options { parameters, owner, .. } = read(options, 8, None)?;
-        let schema = self.creation_schema(name)?;
-        self.check_creation(&schema, false)?;
+        let (schema, temporary) = self.creation_place(name, *persistence)?;
+        self.check_creation(&schema, temporary)?;
         if self.refuse_taken(&schema, &name.name, *if_not_exists)? {
             return Ok(());
         }
@@ -202,9 +199,16 @@ impl Session {
             let named = owner.as_ref().map(|(table, _)| snapshot.table(&table.schema, &table.name).cloned());
             Ok(RelatedTables { changed: named.transpose()?.into_iter().collect(), tied: Vec::new() })
         };
-        let mut writing = self.lock_and_write(&db, TableMode::AccessExclusive, needs)?;
+        if let Some((table, _)) = &owner {
+            check_owner_schema(table, &schema)?;
+        }
+        let mut writing = match temporary {
+            true => self.write_temporary(&db)?,
+            false => self.lock_and_write(&db, TableMode::AccessExclusive, needs)?,
+        };
         let id = writing.new_id();
         let mut sequence = Sequence::new(id, schema.clone(), name.name.clone(), parameters, crate::MAKER);
+        sequence.temporary = temporary;
         if let Some((table, column)) = owner {
             sequence.owned_by = Some(table.id);
             let mut copy = table.copy();
@@ -212,7 +216,9 @@ impl Session {
             writing.put_table(copy)?;
         }
         writing.create_sequence(sequence)?;
-        self.own(&mut writing, NewObject::sequence(id, &schema))?;
+        if !temporary {
+            self.own(&mut writing, NewObject::sequence(id, &schema))?;
+        }
         self.finish(writing)
     }
 
@@ -258,7 +264,7 @@ impl Session {
             self.check_move(&sequence, wanted.as_ref().map(|(table, _)| &**table))?;
         }
         let db = self.database().clone();
-        let mut writing = self.write(&db)?;
+        let mut writing = self.write_of(&db, sequence.temporary)?;
         let mut altered = Sequence::clone(&sequence);
         altered.parameters = parameters;
         if !is_moved {
@@ -300,11 +306,19 @@ impl Session {
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "sequence must have same owner as table it is linked to",
             )),
-            Some(table) if table.schema != sequence.schema => Err(PgError::new(
-                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "sequence must be in same schema as table it is linked to",
-            )),
-            _ => Ok(()),
+            Some(table) => check_owner_schema(table, &sequence.schema),
+            None => Ok(()),
         }
+    }
+}
+
+/// Fails for a sequence whose schema is not that of the table which is to own it.
+fn check_owner_schema(table: &query::catalog::table::Table, schema: &str) -> Result<()> {
+    match table.schema == schema {
+        true => Ok(()),
+        false => Err(PgError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "sequence must be in same schema as table it is linked to",
+        )),
     }
 }

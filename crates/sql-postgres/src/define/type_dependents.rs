@@ -32,6 +32,7 @@ enum DependentPart {
 struct DependentCandidates<'c> {
     tables: &'c [Arc<Table>],
     domains: &'c [Arc<UserType>],
+    composites: &'c [Arc<UserType>],
     views: &'c [Arc<View>],
 }
 
@@ -43,10 +44,24 @@ pub(super) struct Dependents {
     views: Vec<Arc<View>>,
     /// Domains over a type.
     domains: Vec<Arc<UserType>>,
+    /// Attributes of composite types, by their names.
+    attributes: Vec<(Arc<UserType>, String)>,
     /// Checks of domains, by their names.
     domain_checks: Vec<(Arc<UserType>, String)>,
     /// All of them, as messages show them.
     pub lines: Vec<Dependence>,
+}
+
+/// Adds the attributes of a composite type that have a type, or are arrays of it; as of tables, the last one first.
+fn attributes_of(composite: &Arc<UserType>, ty: &UserType, place: usize, found: &mut Dependents) {
+    let Some(number) = ty.numbers.get(place).map(|number| number.0) else { return };
+    let shown = |number: u32| registry::format_type(number, None);
+    let fields = composite.row().into_iter().flat_map(|row| row.fields.iter().rev());
+    for field in fields.filter(|field| field.number == number) {
+        let object = format!("column {} of composite type {}", field.name, shown(user::oid_of(composite)));
+        found.lines.push(Dependence { object, on: format!("type {}", shown(number)) });
+        found.attributes.push((composite.clone(), field.name.to_string()));
+    }
 }
 
 impl Session {
@@ -78,7 +93,7 @@ impl Session {
 
     /// Drops what depends on types.
     pub(super) fn drop_dependents(&mut self, dependents: Dependents) -> Result<()> {
-        let Dependents { parts, views, domains, domain_checks, lines: _ } = dependents;
+        let Dependents { parts, views, domains, attributes, domain_checks, lines: _ } = dependents;
         let mut gone = Gone::default();
         views.iter().for_each(|view| self.add_view(&mut gone, view));
         self.drop_all(gone, true, None, &[])?;
@@ -99,6 +114,9 @@ impl Session {
         }
         for (ty, name) in domain_checks.iter().filter(|(ty, _)| !domains.iter().any(|gone| gone.id == ty.id)) {
             self.drop_domain_check(ty, name)?;
+        }
+        for (ty, name) in &attributes {
+            self.drop_attribute(ty, name)?;
         }
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
@@ -121,9 +139,17 @@ impl Session {
             .filter(|ty| !without.contains(&ty.schema) && matches!(ty.definition, TypeDefinition::Domain(_)))
             .cloned()
             .collect();
+        let mut composites: Vec<Arc<UserType>> = self
+            .catalog
+            .user_types()
+            .filter(|ty| !without.contains(&ty.schema) && ty.row().is_some())
+            .cloned()
+            .collect();
+        composites.sort_by_key(|ty| ty.id);
         // As in PostgreSQL, the dependents of the last type come first.
         for ty in types.iter().rev() {
-            let all = DependentCandidates { tables: &tables, domains: &domains, views: &views };
+            let all =
+                DependentCandidates { tables: &tables, domains: &domains, composites: &composites, views: &views };
             self.dependents_of(ty, types, all, &mut found);
         }
         Ok(found)
@@ -137,7 +163,7 @@ impl Session {
         all: DependentCandidates<'_>,
         found: &mut Dependents,
     ) {
-        let DependentCandidates { tables, domains, views } = all;
+        let DependentCandidates { tables, domains, composites, views } = all;
         let is_new = |found: &Dependents, over: &UserType| {
             !dropped.iter().chain(&found.domains).any(|known| known.id == over.id)
         };
@@ -145,6 +171,7 @@ impl Session {
             let mut over: Vec<&Arc<UserType>> = domains.iter().filter(|over| is_over(over, ty, place)).collect();
             over.sort_by_key(|over| over.id);
             let mut over = over.into_iter().peekable();
+            let mut composites = composites.iter().peekable();
             for table in tables.iter().map(Some).chain([None]) {
                 while let Some(domain) = over.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
                     if !is_new(found, domain) {
@@ -156,6 +183,11 @@ impl Session {
                     found.lines.push(Dependence { object, on });
                     found.domains.push(domain.clone());
                     self.dependents_of(domain, dropped, all, found);
+                }
+                while let Some(composite) = composites.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
+                    if !dropped.iter().any(|gone| gone.id == composite.id) {
+                        attributes_of(composite, ty, place, found);
+                    }
                 }
                 let older: Vec<Arc<View>> =
                     views.iter().filter(|view| table.is_some_and(|table| view.id < table.id)).cloned().collect();

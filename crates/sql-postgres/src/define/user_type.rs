@@ -12,7 +12,7 @@ use syntax::postgres::tree::{
 
 use std::sync::Arc;
 
-use crate::define::names::{find, find_type, missing_schema};
+use crate::define::names::{Relation, find, find_type, missing_schema};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::types::oid::Oid;
@@ -77,6 +77,9 @@ impl Session {
     pub(super) fn refuse_type_name(&self, snapshot: &Snapshot, schema: &str, name: &str) -> Result<()> {
         match snapshot.user_type(schema, name) {
             None => Ok(()),
+            Some(ty) if ty.row().is_some() => {
+                Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")))
+            }
             Some(_) => Err(existing_type(name).hint(
                 "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.",
             )),
@@ -139,6 +142,7 @@ impl Session {
         let CreateEnumStmt { name, labels } = create;
         let name = self.relation_name_of(name)?;
         let schema = self.creation_schema(&name)?;
+        self.refuse_temporary_type(&schema)?;
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
         self.refuse_taken_type(&writing.snapshot, &schema, &name.name)?;
@@ -231,7 +235,7 @@ impl Session {
             }
         })?;
         match (kind, &ty.definition) {
-            (ObjectType::Domain, TypeDefinition::Enumeration(_)) => {
+            (ObjectType::Domain, TypeDefinition::Enumeration(_) | TypeDefinition::Composite(_)) => {
                 let message = format!("{} is not a domain", registry::format_type(user::oid_of(&ty), None));
                 Err(PgError::new(state::WRONG_OBJECT_TYPE, message))
             }
@@ -242,6 +246,7 @@ impl Session {
     /// ALTER TYPE and ALTER DOMAIN ... RENAME TO.
     pub(super) fn rename_type(&mut self, kind: ObjectType, name: &AnyName, to: &str) -> Result<()> {
         let ty = self.altered_type(kind, name)?;
+        self.refuse_relation_name(&ty, &ty.schema, to)?;
         self.refuse_taken_type(&self.catalog.clone(), &ty.schema, to)?;
         self.refuse_texts_of(&ty, "RENAME")?;
         self.move_type(&ty, UserType { name: to.to_owned(), ..(*ty).clone() })
@@ -259,6 +264,7 @@ impl Session {
         if stored == ty.schema {
             return Ok(());
         }
+        self.refuse_temporary_move(&ty.schema, &stored)?;
         if self.catalog.user_type(&stored, &ty.name).is_some()
             || self.catalog.schemas.get(&stored).is_some_and(|schema| find(schema, &ty.name).is_some())
         {
@@ -306,7 +312,20 @@ impl Session {
                 self.skip_notice(super::SUCCESSFUL, error.message + ", skipping");
                 return Ok(None);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let relation = self.relation_name_of(name)?;
+                return Err(match self.relation(&relation) {
+                    Ok(Some(found @ (Relation::Table(_) | Relation::View(_))))
+                        if error.state == state::UNDEFINED_OBJECT =>
+                    {
+                        let (kind, shown) = (found.kind(), name.last());
+                        let message = format!("cannot drop type {shown} because {kind} {shown} requires it");
+                        let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
+                        error.hint(format!("You can drop {kind} {shown} instead."))
+                    }
+                    _ => error,
+                });
+            }
         };
         let found = match found {
             Ok(ty) if !array_bounds.is_empty() => Err(user::array_oid_of(&ty)),
@@ -314,7 +333,7 @@ impl Session {
             found => found,
         };
         match found {
-            Ok(ty) if kind == ObjectType::Domain && matches!(ty.definition, TypeDefinition::Enumeration(_)) => {
+            Ok(ty) if kind == ObjectType::Domain && !matches!(ty.definition, TypeDefinition::Domain(_)) => {
                 Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", name.dotted())))
             }
             Ok(ty) => Ok(Some(ty)),

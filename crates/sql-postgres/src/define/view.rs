@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use query::catalog::view::{CheckOption, View};
 use syntax::postgres::tree::{
-    self, ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
+    self, ExprKind, Persistence, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
 };
 
 use crate::bind::ResultColumn;
@@ -23,9 +23,6 @@ impl Session {
     pub(super) fn create_view(&mut self, create: &ViewStmt, text: &Arc<str>) -> Result<()> {
         let ViewStmt { view: name, persistence, replace, recursive, columns, options, query, query_span, check_option } =
             create;
-        if self.check_persistence(*persistence, OnCommit::Default)? {
-            return Err(PgError::unsupported("a temporary view"));
-        }
         if *recursive {
             return Err(PgError::unsupported("CREATE RECURSIVE VIEW"));
         }
@@ -43,9 +40,14 @@ impl Session {
             let message = "views must not contain parameters";
             return Err(PgError::new(state::UNDEFINED_PARAMETER, message));
         }
-        if bound.statement.bindings.tables.iter().any(|table| table.temporary) {
-            return Err(PgError::unsupported("a view over a temporary table"));
-        }
+        let persistence = match (persistence, bound.temporaries.is_empty()) {
+            (Persistence::Permanent, false) => {
+                let message = format!("view \"{}\" will be a temporary view", name.name);
+                self.skip_notice(super::SUCCESSFUL, message);
+                Persistence::Temporary
+            }
+            _ => *persistence,
+        };
         if check_option.is_some()
             && let Err(error) = self.check_updatable(&raw, text)
         {
@@ -63,8 +65,8 @@ impl Session {
             return Err(PgError::new(state::SYNTAX_ERROR, message));
         }
         fields.iter_mut().zip(columns).for_each(|(field, name)| field.name.clone_from(&name.value));
-        let schema = self.creation_schema(name)?;
-        self.check_creation(&schema, false)?;
+        let (schema, temporary) = self.creation_place(name, persistence)?;
+        self.check_creation(&schema, temporary)?;
         for (nth, field) in fields.iter().enumerate() {
             if fields[..nth].iter().any(|other| other.name == field.name) {
                 let message = format!("column \"{}\" specified more than once", field.name);
@@ -87,9 +89,9 @@ impl Session {
             self.check_owns(&Object::view(old))?;
         }
         let is_new = old.is_none();
-        let search_path = self.search_path();
+        let (search_path, owner) = (self.search_path(), self.current_identity().current);
         let db = self.database().clone();
-        let mut writing = self.write(&db)?;
+        let mut writing = self.write_of(&db, temporary)?;
         let id = match &old {
             Some(old) => old.id,
             None => writing.new_id(),
@@ -110,10 +112,14 @@ impl Session {
                 Some(tree::CheckOption::Local) => CheckOption::Local,
                 Some(tree::CheckOption::Cascaded) => CheckOption::Cascaded,
             },
+            temporary,
+            reads: bound.temporaries.into_iter().collect(),
+            // Whoever replaces it owns the new text.
+            owner,
             gone: AtomicBool::new(false),
             ..View::default()
         })?;
-        if is_new {
+        if is_new && !temporary {
             self.own(&mut writing, NewObject::relation(id, &schema))?;
         }
         self.finish(writing)

@@ -1,7 +1,10 @@
 //! Expressions: names resolved, operators and casts as the binder has them.
 
-use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, LikeKind, Link, Operator, SqlValueFunction};
+use syntax::postgres::tree::{
+    self, BooleanTest, Const, ExprKind, Indirection, LikeKind, Link, Operator, SqlValueFunction,
+};
 
+use datum::value::RecordField;
 use query::catalog::table::Table as Stored;
 
 use crate::bind::resolve::{self, Resolution};
@@ -15,6 +18,7 @@ use crate::system::view::{columns, type_of};
 use crate::types::bits;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::element_of;
+use crate::types::user;
 
 /// The deepest nesting of expressions and queries. The parser bounds that of its trees too.
 const DEPTH_MAX: usize = 500;
@@ -140,6 +144,10 @@ impl<'b, 's> Analyser<'b, 's> {
             }
             ExprKind::Case(case) => self.case(case)?,
             ExprKind::Row { items, explicit: _ } => SqlNode::Row(self.exprs(items)?),
+            ExprKind::Indirection { operand, links } => {
+                let operand = self.expr(operand)?;
+                self.indirection(operand, links)?
+            }
             ExprKind::Array(items) => {
                 let items = self.exprs(items)?;
                 let ty = self.common(&items)?;
@@ -172,6 +180,54 @@ impl<'b, 's> Analyser<'b, 's> {
             ExprKind::Subquery(query) => self.sublink(SublinkKind::Scalar, None, query)?,
             _ => return Err(unsupported("this expression of a definition")),
         })
+    }
+
+    /// Returns all fields of a row of a composite type, with their names.
+    pub fn all_fields(&mut self, node: &SqlNode) -> Result<Vec<(String, SqlNode)>> {
+        let of = node.ty().0;
+        let Some(row) = self.binder.composite_row(of).filter(|_| user::is_composite(of)) else {
+            return Err(unsupported("all fields of a row in a definition"));
+        };
+        let field = |field: &RecordField| {
+            let (name, ty) = (field.name.to_string(), (field.number, field.length as i32));
+            (name.clone(), SqlNode::Field { operand: Box::new(node.clone()), name, ty })
+        };
+        Ok(row.fields.iter().map(field).collect())
+    }
+
+    /// Returns fields of rows and elements of arrays.
+    pub fn indirection(&mut self, operand: SqlNode, links: &[Indirection]) -> Result<SqlNode> {
+        let mut node = operand;
+        for link in links {
+            let (of, _) = node.ty();
+            match link {
+                Indirection::Field(name) => {
+                    let row = self.binder.composite_row(of).filter(|_| user::is_composite(of));
+                    let field = row.and_then(|row| row.fields.iter().find(|field| *field.name == *name.value).cloned());
+                    let Some(field) = field else { return Err(unsupported("a field of a definition")) };
+                    let ty = (field.number, field.length as i32);
+                    node = SqlNode::Field { operand: Box::new(node), name: name.value.clone(), ty };
+                }
+                Indirection::Subscript(index) => {
+                    let index = self.expr(index)?;
+                    let index = self.coerce_in(index, oid::INT4, SqlForm::Implicit, CastContext::Assignment)?;
+                    // Further subscripts are of the same array.
+                    if let SqlNode::Element { parts, .. } = &mut node
+                        && element_of(of).is_none()
+                    {
+                        parts.push(index);
+                        continue;
+                    }
+                    let Some(element) = element_of(of) else { return Err(unsupported("a subscript of a definition")) };
+                    let ty = (element.oid, node.ty().1);
+                    node = SqlNode::Element { parts: vec![node, index], ty };
+                }
+                Indirection::Slice { .. } | Indirection::Star => {
+                    return Err(unsupported("a slice of a definition"));
+                }
+            }
+        }
+        Ok(node)
     }
 
     pub fn in_common(&mut self, items: &[tree::Expr]) -> Result<(Vec<SqlNode>, crate::deparse::node::Ty)> {

@@ -27,6 +27,12 @@ impl Analyser<'_, '_> {
             return Ok(node);
         }
         let ty = (target, -1);
+        if target == oid::RECORD && user::is_composite(source) {
+            return Ok(node);
+        }
+        if user::is_composite(target) && source == oid::RECORD {
+            return self.row_as(node, target, form, context);
+        }
         if user::is_domain(target) {
             // The base type's part of the cast is not shown.
             let (base, typmod) = self.binder.base_type(target)?;
@@ -49,6 +55,18 @@ impl Analyser<'_, '_> {
             }
             None => Err(unsupported("the cast of a definition")),
         }
+    }
+
+    /// Brings the items of a row to the types of the fields of a composite type.
+    fn row_as(&mut self, node: SqlNode, target: Oid, form: SqlForm, context: CastContext) -> Result<SqlNode> {
+        let (SqlNode::Row(items), Some(row)) = (node, self.binder.composite_row(target)) else {
+            return Err(unsupported("the cast of a definition"));
+        };
+        let mut cast = Vec::with_capacity(items.len());
+        for (item, field) in items.into_iter().zip(&row.fields) {
+            cast.push(self.cast(item, (field.number, field.length as i32), SqlForm::Implicit, context)?);
+        }
+        Ok(SqlNode::Cast { operand: Box::new(SqlNode::Row(cast)), ty: (target, -1), form })
     }
 
     /// Gives a constant of unknown type its type.

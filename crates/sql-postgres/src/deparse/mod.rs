@@ -56,14 +56,15 @@ impl BindSession for Quiet {
     }
 }
 
-/// Calls `act` with an analyser that looks names up in `path`.
+/// Calls `act` with an analyser that looks names up in `path`, as a view does if it is one's text.
 fn analysed<T>(
     path: &[String],
+    view: Option<&View>,
     ctx: &mut EvalContext,
     act: impl FnOnce(&mut analyse::Analyser<'_, '_>) -> Result<T>,
 ) -> Result<T> {
     let facts = ctx.facts();
-    let snapshot = facts.shared_definitions();
+    let snapshot = facts.definitions.clone();
     let (database, role) = (facts.database.clone(), facts.role.clone());
     let environment = Environment {
         snapshot,
@@ -75,6 +76,9 @@ fn analysed<T>(
         reads_lock: None,
     };
     let mut binder = Binder::new(&environment, ctx, "");
+    if let Some(view) = view {
+        binder.see_as(view);
+    }
     act(&mut analyse::Analyser::new(&mut binder))
 }
 
@@ -111,7 +115,7 @@ pub fn view(view: &View, style: Style, ctx: &mut EvalContext) -> Result<String> 
 fn view_query(view: &View, ctx: &mut EvalContext) -> Result<node::Query> {
     let path: Vec<String> = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
     let tree = parsed(&view.text)?;
-    let mut query = analysed(&path, ctx, |analyser| analyser.query(&tree))?;
+    let mut query = analysed(&path, Some(view), ctx, |analyser| analyser.query(&tree))?;
     query.columns.iter_mut().zip(&view.columns).for_each(|((name, _), shown)| name.clone_from(shown));
     Ok(query)
 }
@@ -192,7 +196,7 @@ fn expression_node(table: &Table, text: &str, place: ExpressionPlace, ctx: &mut 
 
 fn node_of(table: &Table, tree: &tree::Expr, place: ExpressionPlace, ctx: &mut EvalContext) -> Result<node::SqlNode> {
     let path = [crate::define::names::schema_of(&table.schema).to_owned(), "public".to_owned()];
-    analysed(&path, ctx, |analyser| {
+    analysed(&path, None, ctx, |analyser| {
         analyser.open_table(table);
         let node = analyser.expr(tree)?;
         match place {

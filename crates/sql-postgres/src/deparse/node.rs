@@ -94,6 +94,17 @@ pub enum SqlNode {
         collation: String,
     },
     Row(Vec<SqlNode>),
+    /// A field of a row.
+    Field {
+        operand: Box<SqlNode>,
+        name: String,
+        ty: Ty,
+    },
+    /// An element of an array, behind the array and its subscripts.
+    Element {
+        parts: Vec<SqlNode>,
+        ty: Ty,
+    },
     /// An argument with FORMAT JSON.
     JsonValue {
         operand: Box<SqlNode>,
@@ -320,6 +331,8 @@ impl SqlNode {
             | SqlNode::Case { ty, .. }
             | SqlNode::Coalesce(_, ty)
             | SqlNode::Extreme { ty, .. }
+            | SqlNode::Field { ty, .. }
+            | SqlNode::Element { ty, .. }
             | SqlNode::JsonConstructor { ty, .. }
             | SqlNode::SqlValue { ty, .. } => *ty,
             SqlNode::JsonValue { .. } => (oid::JSON, -1),
@@ -364,8 +377,10 @@ impl SqlNode {
             | SqlNode::Extreme { items: nodes, .. }
             | SqlNode::Array { items: nodes, .. }
             | SqlNode::JsonConstructor { items: nodes, .. }
+            | SqlNode::Element { parts: nodes, .. }
             | SqlNode::Row(nodes) => any(nodes),
             SqlNode::Cast { operand, .. }
+            | SqlNode::Field { operand, .. }
             | SqlNode::JsonValue { operand, .. }
             | SqlNode::JsonTest { operand, .. }
             | SqlNode::Not(operand)

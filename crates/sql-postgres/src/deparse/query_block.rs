@@ -1,11 +1,12 @@
 //! Queries.
 
 use syntax::postgres::tree::{
-    self, CommonTableExpr, CycleClause, Distinct, ExprKind, GroupItem, Ident, LockStrength, LockWait, SearchClause,
-    SelectBody, SelectStmt, SetOp, Statement,
+    self, CommonTableExpr, CycleClause, Distinct, ExprKind, GroupItem, Ident, Indirection, LockStrength, LockWait,
+    SearchClause, SelectBody, SelectStmt, SetOp, Statement,
 };
 
 use crate::bind::output_name::name_of_expr;
+use crate::bind::recursion::ordered;
 use crate::bind::typing::unsupported;
 use crate::deparse::analyse::Analyser;
 use crate::deparse::function::target_named;
@@ -39,8 +40,12 @@ impl Analyser<'_, '_> {
         let mut query = Query::default();
         if let Some(with) = &tree.with {
             query.is_recursive = with.recursive;
-            for common in &with.tables {
-                let common = self.common_table(common, with.recursive)?;
+            let ordered = match with.recursive {
+                true => ordered(&with.tables).map_err(|refusal| refusal.0)?,
+                false => with.tables.iter().map(|common| (common, false)).collect(),
+            };
+            for (common, is_recursive) in ordered {
+                let common = self.common_table(common, is_recursive)?;
                 self.commons.push(common.clone());
                 query.with.push(common);
             }
@@ -280,6 +285,14 @@ impl Analyser<'_, '_> {
                 && name.star
             {
                 targets.extend(self.star(&name.fields)?);
+                continue;
+            }
+            if let ExprKind::Indirection { operand, links } = &target.expr.kind
+                && let [links @ .., Indirection::Star] = &links[..]
+            {
+                let operand = self.expr(operand)?;
+                let row = self.indirection(operand, links)?;
+                targets.extend(self.all_fields(&row)?);
                 continue;
             }
             let node = self.expr(&target.expr)?;

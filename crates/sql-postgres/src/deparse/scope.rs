@@ -177,8 +177,10 @@ impl Walk {
             | SqlNode::Extreme { items: nodes, .. }
             | SqlNode::Array { items: nodes, .. }
             | SqlNode::JsonConstructor { items: nodes, .. }
+            | SqlNode::Element { parts: nodes, .. }
             | SqlNode::Row(nodes) => nodes.iter().for_each(|node| self.node(node, level)),
             SqlNode::Cast { operand, .. }
+            | SqlNode::Field { operand, .. }
             | SqlNode::Not(operand)
             | SqlNode::NullTest { operand, .. }
             | SqlNode::BooleanTest { operand, .. }

@@ -95,14 +95,6 @@ impl Accumulator for Extremum {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("an extremum cannot lose a row")
-    }
-
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         Ok(self.kept.take().unwrap_or_default())
     }
@@ -126,14 +118,6 @@ impl Accumulator for First {
             self.0.get_or_insert_with(|| values[0].clone());
         }
         Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("the first of some values cannot lose a row")
     }
 
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
@@ -213,14 +197,6 @@ impl Accumulator for Strings {
             size_of::<(Vec<u8>, Value, Value)>() + order.len() + values[0].heap_bytes() + values[1].heap_bytes();
         self.rows.push((order, values[0].clone(), values[1].clone()));
         Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("joined strings cannot lose a row")
     }
 
     fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {

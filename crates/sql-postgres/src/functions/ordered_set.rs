@@ -165,14 +165,6 @@ impl Accumulator for Sorted {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("an ordered set is no aggregate of a window")
-    }
-
     fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         if let Value::Array(fractions) = self.fraction.clone() {
             if self.rows.is_empty() {
@@ -228,14 +220,6 @@ impl Accumulator for Hypothetical {
             }
         }
         Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("a hypothetical row is no aggregate of a window")
     }
 
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {

@@ -7,10 +7,15 @@ use query::nodes::expr::Call;
 
 use crate::error::{PgError, state};
 use crate::functions::args::{self, integer, text, truth};
+use crate::functions::numeric::arithmetic::multiply;
+use crate::functions::numeric::casts::to_integer;
 use crate::functions::state::StateOf as _;
+use crate::types::boolean::is_space;
 use crate::types::io::{self, ObjectKind};
+use crate::types::numeric::integer::Width;
+use crate::types::numeric::numeric_in;
 use crate::types::{array, oid, reg, registry};
-use crate::value::Value;
+use crate::value::{Decimal, Value};
 
 /// Returns the text form of an argument of any type, which is not NULL.
 pub fn shown(call: &Call, values: &[Value], at: usize, ctx: &EvalContext) -> Result<String> {
@@ -61,9 +66,11 @@ pub fn current_schema(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Va
 /// The schemas of the path that exist; with those that are searched before it, if asked so.
 pub fn current_schemas(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let has_implicit = truth(values, 0)?;
-    let path = &ctx.state().session.search_path;
-    let implicit = (has_implicit && !path.iter().any(|schema| schema == "pg_catalog")).then_some("pg_catalog");
-    let names = implicit.into_iter().chain(path.iter().map(String::as_str));
+    let session = &ctx.state().session;
+    let (path, temporary) = (&session.search_path, session.temporary_schema.as_deref());
+    let is_implicit = |name: &&str| has_implicit && !path.iter().any(|schema| schema == name);
+    let implicit = temporary.into_iter().chain(["pg_catalog"]).filter(is_implicit);
+    let names = implicit.chain(path.iter().map(String::as_str));
     Ok(array::list(oid::NAME, names.map(Value::text).collect()))
 }
 
@@ -284,4 +291,44 @@ pub fn pg_size_pretty(_: &Call, values: &[Value], _: &mut EvalContext) -> Result
         size /= if unit == 0 { 1 << 9 } else { 1 << 10 };
         unit += 1;
     }
+}
+
+/// Reads a number with a unit, which `pg_size_pretty` writes.
+pub fn pg_size_bytes(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let whole = text(values, 0)?;
+    let trimmed = whole.trim_start_matches(is_space);
+    let digits = |from: usize| trimmed[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let starts = |from: usize, signs: [char; 2]| usize::from(trimmed[from..].starts_with(signs));
+    let mut end = starts(0, ['-', '+']);
+    let before = digits(end);
+    end += before;
+    let mut has_digits = before > 0;
+    if trimmed[end..].starts_with('.') {
+        let behind = digits(end + 1);
+        has_digits |= behind > 0;
+        end += 1 + behind;
+    }
+    let invalid = || PgError::new(state::INVALID_PARAMETER_VALUE, format!("invalid size: \"{whole}\""));
+    if !has_digits {
+        return Err(invalid().into());
+    }
+    // Without digits behind it, an `e` begins the unit.
+    if trimmed[end..].starts_with(['e', 'E']) {
+        let sign = starts(end + 1, ['-', '+']);
+        let count = digits(end + 1 + sign);
+        end += if count > 0 { 1 + sign + count } else { 0 };
+    }
+    let number = numeric_in(&trimmed[..end], -1)?;
+    let unit = trimmed[end..].trim_matches(is_space);
+    let power = match unit {
+        "" => Some(0),
+        unit if unit.eq_ignore_ascii_case("B") => Some(0),
+        unit => SIZE_UNITS.iter().position(|known| known.eq_ignore_ascii_case(unit)),
+    };
+    let Some(power) = power else {
+        let hint = "Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\".";
+        return Err(invalid().detail(format!("Invalid size unit: \"{unit}\".")).hint(hint).into());
+    };
+    let bytes = multiply(&number, &Decimal::from(1_i64 << (10 * power)))?;
+    Ok(Value::Int(to_integer(Width::Int8, &bytes)?))
 }

@@ -9,7 +9,6 @@ use query::nodes::table_function::{RowStream, SetFunction, SetStart};
 use stdx::memory::Claim;
 
 use crate::functions::args::{claim, integer, invalid, text};
-use crate::functions::numeric::arithmetic::add;
 use crate::functions::state::StateOf;
 use crate::functions::temporal::arithmetic::timestamp_plus;
 use crate::functions::temporal::convert::zone_of_name;
@@ -129,7 +128,8 @@ impl RowStream for Decimals {
         if !is_before_end {
             return Ok(None);
         }
-        let next = add(&self.next, &self.step)?;
+        // Beyond the greatest number, which is no value any more, the series has ended.
+        let next = self.next.plus(&self.step);
         Ok(Some(vec![Value::Decimal(std::mem::replace(&mut self.next, next))]))
     }
 }

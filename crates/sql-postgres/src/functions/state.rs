@@ -22,6 +22,8 @@ pub struct SessionFacts {
     pub session_role: String,
     /// The schemas of `search_path` that exist, in order; without the implicit `pg_catalog`.
     pub search_path: Vec<String>,
+    /// The schema of the session's temporary objects, once it has one.
+    pub temporary_schema: Option<String>,
     pub backend_pid: u32,
     /// The client's address; `None` for one without.
     pub client_address: Option<String>,

@@ -59,7 +59,9 @@ pub fn is_guarded(statement: &Statement) -> bool {
         | Statement::Notify(_)
         | Statement::Explain(_)
         | Statement::RefreshMaterializedView(_)
-        | Statement::Vacuum(_) => true,
+        | Statement::Vacuum(_)
+        | Statement::Reindex(_)
+        | Statement::Checkpoint => true,
         Statement::Drop(drop) => drop.objects.iter().all(has_owner),
         Statement::Comment(comment) => has_owner(&comment.object),
         Statement::AlterOwner(alter) => has_owner(&alter.object),

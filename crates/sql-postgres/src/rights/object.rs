@@ -24,7 +24,7 @@ pub struct Object {
     /// The word of messages.
     pub kind: &'static str,
     pub name: String,
-    /// A temporary table or sequence: its session may do everything with it.
+    /// A temporary relation, or the schema of such: its session may do everything with it.
     pub is_temporary: bool,
     /// The schema `public`, whose first owner and grants are others.
     is_public: bool,
@@ -42,7 +42,8 @@ impl Object {
     }
 
     pub fn view(view: &View) -> Object {
-        Object::of(AccessKey::object(view.id), ObjectClass::Relation, "view", &view.name)
+        let object = Object::of(AccessKey::object(view.id), ObjectClass::Relation, "view", &view.name);
+        Object { is_temporary: view.temporary, ..object }
     }
 
     pub fn sequence(sequence: &Sequence) -> Object {
@@ -53,7 +54,7 @@ impl Object {
     pub fn schema(schema: &Schema) -> Object {
         let name = schema_of(&schema.name);
         let object = Object::of(AccessKey::object(schema.id), ObjectClass::Schema, "schema", name);
-        Object { is_public: name == "public", ..object }
+        Object { is_public: name == "public", is_temporary: schema.is_temporary(), ..object }
     }
 
     /// Returns a database, by its schema `public`.

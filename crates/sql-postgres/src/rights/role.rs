@@ -24,11 +24,13 @@ pub const WRITE_ALL_DATA: Oid = 6182;
 pub const READ_ALL_STATS: Oid = 3375;
 pub const SIGNAL_BACKEND: Oid = 4200;
 pub const MONITOR: Oid = 3373;
+pub const CHECKPOINT: Oid = 4544;
 const READ_ALL_SETTINGS: Oid = 3374;
 const STAT_SCAN_TABLES: Oid = 3377;
 
 /// The roles that are no accounts, by name.
-pub static PREDEFINED: [(&str, Oid); 8] = [
+pub static PREDEFINED: [(&str, Oid); 9] = [
+    ("pg_checkpoint", CHECKPOINT),
     ("pg_database_owner", oids::PG_DATABASE_OWNER),
     ("pg_monitor", MONITOR),
     ("pg_read_all_data", READ_ALL_DATA),

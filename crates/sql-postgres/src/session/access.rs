@@ -70,6 +70,17 @@ impl Session {
         self.core.take_back(host(&mut self.ctx));
     }
 
+    /// Gives the session a schema for temporary objects, unless it has one.
+    pub(crate) fn need_temporary_schema(&mut self) -> Result<()> {
+        if self.core.temporary.schema().is_none() {
+            let stored = self.stored_schema(&self.temporary_schema_name())?;
+            self.core.temporary.begin_change();
+            self.core.temporary.need_schema(&stored, crate::MAKER, self.db.catalog());
+            self.look_anew();
+        }
+        Ok(())
+    }
+
     /// Sets what becomes of a new temporary table at each commit.
     pub(crate) fn set_at_commit(&mut self, table: &Table, what: AtCommit) {
         self.core.temporary.set_at_commit(table.id, what);
@@ -78,10 +89,5 @@ impl Session {
     pub(crate) fn tell(&mut self, severity: &'static str, error: PgError) {
         let error = self.with_type_names(error);
         self.ctx.facts().notice(severity, error);
-    }
-
-    /// Sets the effective `search_path` and returns the one before.
-    pub(crate) fn replace_search_path(&mut self, path: Vec<String>) -> Vec<String> {
-        std::mem::replace(&mut self.ctx.facts().search_path, path)
     }
 }

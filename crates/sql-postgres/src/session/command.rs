@@ -140,6 +140,7 @@ impl Session {
             Statement::Deallocate(name) => self.deallocate(name.as_ref().map(|name| &*name.value)),
             Statement::Discard(what) => self.discard(*what),
             Statement::Vacuum(vacuum) => self.vacuum(vacuum),
+            Statement::Checkpoint => self.checkpoint().map(|()| "CHECKPOINT"),
             Statement::Listen(channel) => Ok(self.listen(&channel.value)),
             Statement::Unlisten(channel) => Ok(self.unlisten(channel.as_ref().map(|channel| &*channel.value))),
             Statement::Notify(notify) => self.notify(notify),
@@ -210,7 +211,7 @@ impl Session {
                 self.host().advisory.release_session();
                 self.ctx.facts().settings.reset_all(false);
                 self.forget_sequences();
-                self.drop_temporary_tables()?;
+                self.drop_all_temporary()?;
                 Ok("DISCARD ALL")
             }
             Discard::Plans => Ok("DISCARD PLANS"),
@@ -219,7 +220,7 @@ impl Session {
                 Ok("DISCARD SEQUENCES")
             }
             Discard::Temporary => {
-                self.drop_temporary_tables()?;
+                self.drop_all_temporary()?;
                 Ok("DISCARD TEMP")
             }
         }
@@ -229,17 +230,6 @@ impl Session {
         let facts = self.ctx.facts();
         facts.sequences.clear();
         facts.last_sequence = None;
-    }
-
-    fn drop_temporary_tables(&mut self) -> Result<()> {
-        if !self.core.temporary.is_empty() {
-            self.begin_change_of_definitions()?;
-            let tables = self.core.temporary.tables().to_vec();
-            let dropped = self.drop_temporary(&tables);
-            self.take_back();
-            dropped?;
-        }
-        Ok(())
     }
 }
 
@@ -264,9 +254,7 @@ pub(crate) fn refused(statement: &Statement) -> PgError {
         Statement::Grant(_) => "REVOKE",
         Statement::GrantRole(_) => "GRANT of roles",
         Statement::Cluster(_) => "CLUSTER",
-        Statement::Reindex(_) => "REINDEX",
         Statement::Load(_) => "LOAD",
-        Statement::Checkpoint => "CHECKPOINT",
         Statement::Rename(_) => "this form of ALTER ... RENAME",
         Statement::Drop(drop) => match drop.objects.first() {
             Some(ObjectName::Function(..)) => "DROP FUNCTION",

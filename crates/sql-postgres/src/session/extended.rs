@@ -171,7 +171,8 @@ impl Session {
             values.push(match parameter.format {
                 0 => io::input(&ty, io::utf8(bytes)?, &pg.io)?,
                 1 => io::receive(&ty, bytes, &pg.io).map_err(|error| match error.state {
-                    state::INVALID_BINARY_REPRESENTATION => PgError {
+                    // Bytes that a value leaves over; other errors say themselves what is wrong.
+                    state::INVALID_BINARY_REPRESENTATION if error.message == io::INCORRECT_BINARY => PgError {
                         message: format!("incorrect binary data format in bind parameter {}", nth + 1),
                         ..error
                     },

@@ -42,6 +42,7 @@ use query::nodes::context::{EvalContext, Level};
 use query::session::suspension::Suspension;
 use query::session::transaction::SessionCore;
 
+use crate::define::names::{PG_TEMP, schema_in, schema_of};
 use crate::error::fault::{render, render_in};
 use crate::error::{PgError, Result, SqlState, state};
 use crate::functions::state::{PgState, SessionFacts};
@@ -134,6 +135,8 @@ pub struct Session {
     context_id: Option<u64>,
     /// Names are looked up for the session itself, whatever its role may do.
     binds_internally: bool,
+    /// The plans of the newest definitions are the session's own.
+    has_own_plans: bool,
 }
 
 impl Session {
@@ -202,6 +205,7 @@ impl Session {
             accounts_version: 0,
             context_id: None,
             binds_internally: false,
+            has_own_plans: false,
         };
         session.introduce()?;
         session.db.enlist(&session.handle);
@@ -264,11 +268,17 @@ impl Session {
             return Err(PgError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")));
         }
         let db = self.db.clone();
-        let mut writing = db.catalog().write()?;
+        let mut writing = self.core.begin_own_change(db.instance(), self.lock_wait());
         if !is_known(&writing.snapshot) {
-            writing.put_schema(POSTGRES, crate::define::DATABASE_COLLATION, crate::MAKER)?;
-            let lsn = writing.commit()?;
-            self.core.transaction.raise_durability_lsn(lsn);
+            match writing.put_schema(POSTGRES, crate::define::DATABASE_COLLATION, crate::MAKER) {
+                // Another session enters it first, too.
+                Err(datum::Fault::NameTaken(_)) => drop(writing),
+                made => {
+                    made?;
+                    let lsn = writing.commit()?;
+                    self.core.transaction.raise_durability_lsn(lsn);
+                }
+            }
         }
         self.catalog = db.catalog().snapshot();
         Ok(())
@@ -347,9 +357,10 @@ impl Session {
         self.catalog = self.core.temporary.overlay(&self.core.definitions());
         // Plans bound to definitions that only this session sees are its own, and other definitions make other plans.
         let are_own = self.core.has_changed_definitions() || !self.core.temporary.is_empty();
-        if are_own || self.catalog.types_version != types_version {
+        if are_own || self.has_own_plans || self.catalog.types_version != types_version {
             self.context_id = None;
         }
+        self.has_own_plans = are_own;
         self.follow_roles();
         self.follow_search_path();
     }
@@ -387,18 +398,25 @@ impl Session {
         let names = crate::settings::check::split_list(self.ctx.facts().settings.get("search_path"));
         let mut path: Vec<String> = Vec::new();
         for name in names.unwrap_or_default() {
-            let name = if name == "$user" { identity.name.clone() } else { name };
-            let stored = SchemaName::new(&self.who.database, &name).map(|name| name.stored().into_owned());
-            let schema = stored.and_then(|stored| self.catalog.schemas.get(&stored));
+            let name = match &*name {
+                "$user" => identity.name.clone(),
+                PG_TEMP => self.temporary_schema_name(),
+                _ => name,
+            };
+            let schema = schema_in(&self.catalog, &self.who.database, &name);
             let may_use = |schema: &Schema| {
                 self.rights().privileges(&identity.set, &Object::schema(schema)) & privilege::USAGE != 0
             };
-            let exists = schema.is_some_and(|schema| may_use(schema)) || crate::system::is_system(&name);
+            // As the first one the schema of temporary objects is that of new objects, before there is any.
+            let is_first = path.is_empty() && name.starts_with(PG_TEMP) && name == self.temporary_schema_name();
+            let exists = schema.is_some_and(|schema| may_use(schema)) || crate::system::is_system(&name) || is_first;
             if exists && !path.contains(&name) {
                 path.push(name);
             }
         }
         let names = objects::object_names(&self.db, &self.catalog, &self.who.database, &path);
+        let temporary = self.catalog.temporary_schema.as_deref().map(|stored| schema_of(stored).to_owned());
+        self.ctx.slot_mut::<PgState>().session.temporary_schema = temporary;
         self.ctx.facts().definitions = self.catalog.clone();
         self.ctx.slot_mut::<PgState>().io.objects = Some(names);
         if self.ctx.facts().search_path != path {
@@ -406,6 +424,11 @@ impl Session {
             self.ctx.facts().search_path = path;
             self.context_id = None;
         }
+    }
+
+    /// Returns the name of the session's schema of temporary objects, which it has with the first of them.
+    pub(crate) fn temporary_schema_name(&self) -> String {
+        format!("{PG_TEMP}_{}", self.handle.pid)
     }
 
     /// Returns the schemas of `search_path` that exist.
@@ -485,7 +508,7 @@ impl Session {
         self.unlisten_now();
         self.roll_back_transaction();
         self.host().advisory.release_session();
-        let gone: Vec<_> = self.core.temporary.tables().to_vec();
+        let gone: Vec<_> = self.core.temporary.tables().cloned().collect();
         self.core.temporary.drop_tables(&gone);
         let _ = self.core.temporary.free_dropped(self.db.catalog());
     }

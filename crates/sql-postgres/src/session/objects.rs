@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use query::catalog::Snapshot;
 use query::catalog::objects::Object;
-use query::catalog::schema_name::SchemaName;
 
-use crate::define::names::{Relation, find, find_type, primary_name, schema_of};
+use crate::define::names::{
+    PG_TEMP, Relation, find, find_type, is_found_in, primary_name, relation_path, schema_in, schema_of,
+};
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
 use crate::rights::role::Roles;
@@ -104,7 +105,7 @@ fn find_object(
             let system_oid = |schema: &str| system::relations::by_name(schema, name).map(|relation| relation.oid);
             let schemas: Vec<&str> = match qualifier.last() {
                 Some(schema) => vec![schema],
-                None => std::iter::once("pg_catalog").chain(path.iter().map(String::as_str)).collect(),
+                None => relation_path(snapshot, path).collect(),
             };
             for schema in schemas {
                 if system::is_system(schema) {
@@ -113,20 +114,21 @@ fn find_object(
                     }
                     continue;
                 }
-                let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
-                let found =
-                    stored.and_then(|stored| snapshot.schemas.get(&stored).and_then(|schema| find(schema, name)));
-                if let Some(found) = found {
-                    return Ok(Some(oid_of(&found)));
+                let Some(found) = schema_in(snapshot, database, schema) else { continue };
+                if let Some(relation) = find(found, name) {
+                    return Ok(Some(oid_of(&relation)));
+                }
+                if let Some(ty) = found.types.get(name.as_str()).filter(|ty| ty.row().is_some()) {
+                    return Ok(Some(oids::of_object(ty.id)));
                 }
             }
             Ok(None)
         }
         ObjectKind::Schema => {
             let name = parts.last().map_or("", String::as_str);
-            let stored = SchemaName::new(database, name).map(|name| name.stored().into_owned());
-            let own = || stored.and_then(|stored| Some(system::view::schema_oid(snapshot.schemas.get(&stored)?)));
-            Ok(system::oid_of_schema(name).or_else(own))
+            // No schema has the name `pg_temp` itself.
+            let own = || schema_in(snapshot, database, name).filter(|_| name != PG_TEMP);
+            Ok(system::oid_of_schema(name).or_else(|| own().map(|schema| system::view::schema_oid(schema))))
         }
         ObjectKind::Role => {
             let name = parts.last().map_or("", String::as_str);
@@ -203,16 +205,11 @@ fn name_object(
                 Object::Sequence(sequence) => (sequence.schema.clone(), sequence.name.clone()),
                 Object::PrimaryKey(table) => (table.schema.clone(), primary_name(table)),
                 Object::Index(table, at) => (table.schema.clone(), table.indexes[*at].name.clone()),
+                Object::Type(ty) if ty.row().is_some() => (ty.schema.clone(), ty.name.clone()),
                 _ => return None,
             };
-            let first = path.iter().find(|schema| {
-                let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
-                stored.is_some_and(|stored| {
-                    snapshot.schemas.get(&stored).is_some_and(|found| find(found, &name).is_some())
-                })
-            });
             let own = schema_of(&schema);
-            Some(match first.is_some_and(|first| first == own) {
+            Some(match is_found_in(snapshot, database, path, own, &name) {
                 true => quoted(&name),
                 false => format!("{}.{}", quoted(own), quoted(&name)),
             })

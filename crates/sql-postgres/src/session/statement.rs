@@ -10,6 +10,7 @@ use std::time::Instant;
 use datum::Fault;
 use engine::rows::{MapId, SeenMaps};
 use query::catalog::table::Table;
+use query::catalog::view::View;
 use query::exec::host::seen_maps;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemTable;
@@ -191,6 +192,24 @@ impl Session {
             reads_lock: None,
         };
         bind(&environment, &mut self.ctx)
+    }
+
+    /// Binds the query of a view for what it reads, in the view's `search_path`.
+    pub(crate) fn bind_view(&mut self, view: &View, raw: &RawStatement) -> Result<Bound> {
+        self.refresh();
+        let search_path: Vec<String> =
+            view.modes.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let planner = Planner { is_internal: true, ..self.planner() };
+        let environment = Environment {
+            snapshot: self.catalog.clone(),
+            database: &self.who.database,
+            role: &planner.identity.name,
+            search_path: &search_path,
+            session: &planner,
+            values: &[],
+            reads_lock: None,
+        };
+        bind::bind_view_query(&environment, &mut self.ctx, view, &raw.statement)
     }
 
     /// Binds a statement that the session may run. Fails if it has not the privileges.

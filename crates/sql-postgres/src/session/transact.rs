@@ -395,8 +395,8 @@ impl Session {
             }
             self.begin_change_of_definitions()?;
             let done = match what {
-                AtCommit::Drop => self.drop_temporary(&due),
-                AtCommit::Empty => self.empty_temporary(&due, false),
+                AtCommit::Drop => self.drop_at_commit(due),
+                AtCommit::Empty => self.empty_at_commit(&due),
             };
             self.take_back();
             done?;

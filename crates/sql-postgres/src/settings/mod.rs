@@ -1,19 +1,55 @@
 //! Settings ("GUCs"): one table of names, types, bounds and contexts; the values of a session; and their text forms.
 //!
-//! A setting is obeyed, or it is fixed: it describes what is the case, and setting it to anything else is refused. The values of a session follow its transactions (`values`). Keeps PS-4.
+//! A setting is obeyed, or it is fixed: it describes what is the case, and setting it to anything else is refused. Those of the planner (`planner`) are accepted without an effect. The values of a session follow its
+//! transactions (`values`). Keeps PS-4.
 
 pub mod check;
+mod planner;
 pub mod stored;
-pub mod table;
+mod table;
 pub mod unserved;
 pub mod values;
 
 use crate::error::{PgError, Result, state};
+use crate::functions::temporal::values::short_double;
 
-pub use table::SETTINGS;
+const COUNT: usize = table::SETTINGS.len() + planner::SETTINGS.len();
+
+/// The settings that sessions see, by name without regard to case.
+pub static SETTINGS: &[Setting] = &ALL;
+
+const ALL: [Setting; COUNT] = {
+    let mut all = [table::SETTINGS[0]; COUNT];
+    let (mut at, mut other) = (0, 0);
+    while at + other < COUNT {
+        let is_of_planner = at == table::SETTINGS.len()
+            || (other < planner::SETTINGS.len()
+                && is_before(planner::SETTINGS[other].name.as_bytes(), table::SETTINGS[at].name.as_bytes()));
+        if is_of_planner {
+            all[at + other] = planner::SETTINGS[other];
+            other += 1;
+        } else {
+            all[at + other] = table::SETTINGS[at];
+            at += 1;
+        }
+    }
+    all
+};
+
+const fn is_before(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() {
+        let (a, b) = (one[at].to_ascii_lowercase(), other[at].to_ascii_lowercase());
+        if a != b {
+            return a < b;
+        }
+        at += 1;
+    }
+    one.len() < other.len()
+}
 
 /// A row of the table, and of `pg_settings`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub name: &'static str,
     pub category: &'static str,
@@ -56,6 +92,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     None,
+    /// Pages of 8 kB, which is the size of PostgreSQL's.
+    Blocks,
     Kb,
     Ms,
     S,
@@ -91,6 +129,8 @@ pub enum Effect {
     Obeyed,
     /// The default is what is the case; no other value is accepted.
     Fixed,
+    /// Any value of the type is accepted and shown, and none has an effect.
+    Accepted,
 }
 
 impl Kind {
@@ -111,6 +151,7 @@ impl Unit {
     pub fn name(self) -> Option<&'static str> {
         match self {
             Unit::None => None,
+            Unit::Blocks => Some("8kB"),
             Unit::Kb => Some("kB"),
             Unit::Ms => Some("ms"),
             Unit::S => Some("s"),
@@ -123,6 +164,9 @@ impl Unit {
         const TIB: f64 = 1024.0 * 1024.0 * 1024.0;
         match self {
             Unit::None => &[],
+            Unit::Blocks => {
+                &[("TB", TIB / 8.0), ("GB", 131_072.0), ("MB", 128.0), ("kB", 0.125), ("B", 0.125 / 1024.0)]
+            }
             Unit::Kb => &[("TB", TIB), ("GB", 1024.0 * 1024.0), ("MB", 1024.0), ("kB", 1.0), ("B", 1.0 / 1024.0)],
             Unit::Ms => {
                 &[("d", 86_400_000.0), ("h", 3_600_000.0), ("min", 60_000.0), ("s", 1000.0), ("ms", 1.0), ("us", 0.001)]
@@ -137,7 +181,9 @@ impl Unit {
     fn hint(self) -> Option<&'static str> {
         match self {
             Unit::None => None,
-            Unit::Kb => Some("Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\"."),
+            Unit::Blocks | Unit::Kb => {
+                Some("Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".")
+            }
             Unit::Ms | Unit::S | Unit::Min => {
                 Some("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
             }
@@ -268,9 +314,9 @@ pub fn canonical(setting: &Setting, text: &str) -> Result<Box<str>> {
         Kind::Real { min, max } => {
             let number = read_number(setting, text)?;
             if !(min..=max).contains(&number) {
-                return Err(outside(setting, number.to_string(), min.to_string(), max.to_string()));
+                return Err(outside(setting, short_double(number), short_double(min), short_double(max)));
             }
-            number.to_string().into()
+            short_double(number).into()
         }
         Kind::Enum(values) => check::word(setting, text, values)?,
         Kind::Text | Kind::List => check::text(setting, text)?,
@@ -288,10 +334,10 @@ pub fn shown(setting: &Setting, value: &str) -> String {
     if number <= 0 {
         return value.to_owned();
     }
-    let units = setting.unit.conversions().iter().filter(|(_, factor)| *factor >= 1.0);
-    for (name, factor) in units {
-        if number % *factor as i64 == 0 {
-            return format!("{}{name}", number / *factor as i64);
+    for (name, factor) in setting.unit.conversions() {
+        let of_unit = number as f64 / factor;
+        if of_unit.fract() == 0.0 {
+            return format!("{of_unit:.0}{name}");
         }
     }
     value.to_owned()
@@ -367,6 +413,18 @@ mod tests {
         assert_eq!(
             refused("extra_float_digits", "4").0,
             "4 is outside the valid range for parameter \"extra_float_digits\" (-15 .. 3)"
+        );
+    }
+
+    #[test]
+    fn settings_of_the_planner_take_any_value_of_their_type() {
+        assert_eq!(given("enable_seqscan", "of").as_deref(), Ok("off"));
+        assert_eq!(given("jit_above_cost", "1000000").as_deref(), Ok("1e+06"));
+        assert_eq!(given("effective_cache_size", "1GB").as_deref(), Ok("1GB"));
+        assert_eq!(given("min_parallel_table_scan_size", "3").as_deref(), Ok("24kB"));
+        assert_eq!(
+            refused("random_page_cost", "-1").0,
+            "-1 is outside the valid range for parameter \"random_page_cost\" (0 .. 1.79769e+308)"
         );
     }
 

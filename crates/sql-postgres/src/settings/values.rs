@@ -286,7 +286,7 @@ impl Values {
     pub fn reset_all(&mut self, is_begun: bool) {
         for (at, setting) in SETTINGS.iter().enumerate() {
             let is_apart = setting.name.starts_with("transaction_") || setting.is_hidden();
-            if setting.effect == Effect::Obeyed && !is_apart {
+            if setting.effect != Effect::Fixed && !is_apart {
                 let Initial { value, from } = self.initial[at].clone();
                 self.put(at, (value, from), Scope::Session, is_begun);
             }
@@ -453,7 +453,7 @@ mod tests {
         values.set("My.x", "1", Scope::Session, false).unwrap();
         assert_eq!(values.show("my.X").as_deref(), Some("1"));
         assert_eq!(values.set("nope", "1", Scope::Session, false).unwrap_err().state, "42704");
-        assert_eq!(values.set("enable_tidscan", "off", Scope::Session, false).unwrap_err().state, "0A000");
+        assert_eq!(values.set("deadlock_timeout", "1s", Scope::Session, false).unwrap_err().state, "0A000");
         values.set("my.y", "5", Scope::Local, true).unwrap();
         values.roll_back();
         assert_eq!(values.show("my.y"), None);

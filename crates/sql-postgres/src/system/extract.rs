@@ -105,7 +105,7 @@ fn is_operator(fields: &[&str]) -> bool {
 }
 
 fn is_access_method(oid: Oid) -> bool {
-    matches!(oid, crate::system::oids::HEAP | crate::system::oids::BTREE)
+    matches!(oid, crate::system::oids::HEAP | crate::system::oids::BTREE | crate::system::oids::GIN)
 }
 
 /// Returns whether a type, as operator classes name it, can be the key of an index.

@@ -1,6 +1,8 @@
 //! Object identifiers of the catalog's objects.
 //!
-//! The catalog numbers all its objects in one sequence, and the numbers stay; an OID is the number above those of PostgreSQL's own objects.
+//! The catalog numbers all its objects in one sequence, and the numbers stay; an OID is the number above those of PostgreSQL's own objects. Those of temporary objects have bit 30 and the lower bits of their numbers.
+
+use query::catalog::temporary_maps;
 
 use crate::types::oid::Oid;
 
@@ -31,6 +33,7 @@ pub const COLLATION_C: Oid = 950;
 /// The access methods.
 pub const HEAP: Oid = 2;
 pub const BTREE: Oid = 403;
+pub const GIN: Oid = 2742;
 
 /// The schema of the Redis door's keys, the extension that it belongs to, and the first of its tables. PostgreSQL's own objects end before them.
 pub const REDIS: Oid = 16_000;
@@ -44,7 +47,10 @@ pub fn of_object(id: u64) -> Oid {
 
 /// Returns the number of an object in the catalog; `None` for an OID of PostgreSQL's own.
 pub fn object_of(oid: Oid) -> Option<u64> {
-    oid.checked_sub(FIRST).map(u64::from)
+    match oid >> temporary_maps::NARROW_BITS {
+        1 => Some(temporary_maps::narrow(temporary_maps::FIRST | u64::from(oid))),
+        _ => oid.checked_sub(FIRST).map(u64::from),
+    }
 }
 
 /// The OIDs of defaults begin here: a column's default has the number of its column in the upper bits.

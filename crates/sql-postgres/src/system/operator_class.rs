@@ -1,10 +1,12 @@
-//! The default btree operator classes of types, from `pg_opclass` and `pg_amop`.
+//! The default btree operator classes of types, from `pg_opclass` and `pg_amop`, and those of GIN that are served.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use query::nodes::term_test::TermForm;
+
 use crate::types::oid::{self, Oid};
-use crate::types::registry::is_array;
+use crate::types::registry::{element_of, is_array};
 use crate::types::{range, user};
 
 struct Class {
@@ -37,6 +39,7 @@ fn compared_as(ty: Oid) -> Oid {
         oid::INT2VECTOR | oid::OIDVECTOR => ty,
         ty if is_array(ty) => oid::ANYARRAY,
         ty if user::is_enum(ty) => oid::ANYENUM,
+        ty if user::is_composite(ty) => oid::RECORD,
         ty if range::of_range(ty).is_some() => oid::ANYRANGE,
         ty if range::of_multirange(ty).is_some() => oid::ANYMULTIRANGE,
         ty => ty,
@@ -53,4 +56,44 @@ pub fn equality(ty: Oid) -> Oid {
     let ty = compared_as(ty);
     let Some(class) = CLASSES.get(&ty) else { return 0 };
     EQUALITIES.get(&(class.family, ty)).copied().unwrap_or(0)
+}
+
+/// A GIN operator class.
+pub struct GinClass {
+    oid: Oid,
+    pub name: &'static str,
+    pub form: TermForm,
+    /// It is that of its type where a definition names none.
+    pub is_default: bool,
+}
+
+/// Those that are served.
+pub static GIN_CLASSES: [GinClass; 3] = [
+    GinClass { oid: 10064, name: "array_ops", form: TermForm::Elements, is_default: true },
+    GinClass { oid: 10090, name: "jsonb_ops", form: TermForm::Members, is_default: true },
+    GinClass { oid: 10091, name: "jsonb_path_ops", form: TermForm::Paths, is_default: false },
+];
+
+impl GinClass {
+    pub fn of(form: TermForm) -> &'static GinClass {
+        &GIN_CLASSES[form as usize]
+    }
+}
+
+/// Returns the OID of the GIN operator class of such terms, if it accepts the type.
+pub fn gin_class(form: TermForm, ty: Oid) -> Option<Oid> {
+    let accepts = match form {
+        TermForm::Elements => is_array(user::form(ty)),
+        TermForm::Members | TermForm::Paths => user::form(ty) == oid::JSONB,
+    };
+    accepts.then(|| GinClass::of(form).oid)
+}
+
+/// Returns the type of an index's keys by the GIN operator class of such terms, for a column of that type.
+pub fn gin_key_type(form: TermForm, ty: Oid) -> Oid {
+    match form {
+        TermForm::Elements => element_of(user::form(ty)).map_or(ty, |element| element.oid),
+        TermForm::Members => oid::TEXT,
+        TermForm::Paths => oid::INT4,
+    }
 }

@@ -3,7 +3,7 @@
 use query::catalog::access::AccessGrant;
 
 use crate::rights::object::Object;
-use crate::rights::privilege::{Privileges, letters};
+use crate::rights::privilege::{ObjectClass, Privileges, letters};
 use crate::rights::role::{PUBLIC, Roles};
 use crate::system::arrays;
 use crate::system::view::Shown;
@@ -36,6 +36,9 @@ pub fn item(roles: Roles<'_>, grant: &AccessGrant) -> String {
 impl Shown {
     /// Returns the owner of an object.
     pub fn owner(&self, object: &Object) -> Oid {
+        if object.is_temporary && object.class != ObjectClass::Schema {
+            return self.identity.session;
+        }
         self.facts().owner(object)
     }
 

@@ -12,10 +12,11 @@ use query::catalog::user_type::{DomainCheck, UserType};
 use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
 use query::nodes::context::EvalContext;
+use query::nodes::term_test::TermForm;
 
 use crate::bind::domain::{VALUE, value_table};
 use crate::define::hidden_column::is_call;
-use crate::define::names::{Relation, primary_name, schema_of};
+use crate::define::names::{Relation, primary_name, schema_of, schema_shown};
 use crate::deparse::{self, ExpressionPlace, Style};
 use crate::functions::state::StateOf as _;
 use crate::instance::database::Database;
@@ -24,6 +25,7 @@ use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
 use crate::session::roles::Identity;
 use crate::system::oids;
+use crate::system::operator_class::GinClass;
 use crate::types::oid::Oid;
 use crate::types::{foreign, oid, registry, user};
 use crate::value::Value;
@@ -39,7 +41,7 @@ pub struct Shown {
 impl Shown {
     pub fn of(ctx: &mut EvalContext) -> Option<Shown> {
         let facts = ctx.facts();
-        let snapshot = facts.shared_definitions();
+        let snapshot = facts.definitions.clone();
         let (db, identity) = (facts.db.clone()?, facts.identity.clone());
         Some(Shown { snapshot, database: facts.database.clone(), db, identity })
     }
@@ -310,6 +312,7 @@ pub fn indexes(table: &Table) -> Vec<ShownIndex<'_>> {
         oid: oids::of_object(table.primary_id),
         name: primary_name(table),
         parts,
+        terms: None,
         is_unique: true,
         is_primary: true,
         is_constraint: true,
@@ -322,6 +325,7 @@ pub fn indexes(table: &Table) -> Vec<ShownIndex<'_>> {
         oid: oids::of_object(index.id),
         name: index.name.clone(),
         parts: &index.parts,
+        terms: index.terms,
         is_unique: index.tells_apart(),
         is_primary: index.is_primary,
         is_constraint: index.is_constraint,
@@ -337,6 +341,7 @@ pub struct ShownIndex<'t> {
     pub oid: Oid,
     pub name: String,
     pub parts: &'t [Part],
+    pub terms: Option<TermForm>,
     pub is_unique: bool,
     pub is_primary: bool,
     pub is_constraint: bool,
@@ -376,6 +381,12 @@ impl ShownIndex<'_> {
     fn parts_text(&self, table: &Table, style: Style, ctx: &mut EvalContext) -> String {
         let part = |part: &Part| {
             let mut text = self.column_text(table, part.column, style, ctx);
+            if let Some(class) = self.terms.map(GinClass::of) {
+                if !class.is_default {
+                    text.extend([" ", class.name]);
+                }
+                return text;
+            }
             match (part.order.descending, part.order.nulls_first) {
                 (false, true) => text.push_str(" NULLS FIRST"),
                 (true, true) => text.push_str(" DESC"),
@@ -410,7 +421,8 @@ impl ShownIndex<'_> {
 
     /// Returns the statement that makes the index.
     pub fn definition(&self, table: &Table, ctx: &mut EvalContext) -> Result<String> {
-        let name = format!("{}.{}", quoted(schema_of(&table.schema)), quoted(&table.name));
+        let schema = schema_shown(&ctx.facts().definitions, schema_of(&table.schema));
+        let name = format!("{}.{}", quoted(schema), quoted(&table.name));
         self.definition_on(table, &name, Style::PLAIN, ctx)
     }
 
@@ -418,7 +430,8 @@ impl ShownIndex<'_> {
     pub fn definition_on(&self, table: &Table, name: &str, style: Style, ctx: &mut EvalContext) -> Result<String> {
         let unique = if self.is_unique { "UNIQUE " } else { "" };
         let parts = self.parts_text(table, style, ctx);
-        let mut text = format!("CREATE {unique}INDEX {} ON {name} USING btree ({parts})", quoted(&self.name));
+        let method = if self.terms.is_some() { "gin" } else { "btree" };
+        let mut text = format!("CREATE {unique}INDEX {} ON {name} USING {method} ({parts})", quoted(&self.name));
         text.push_str(&self.included_text(table));
         if self.nulls_equal {
             text.push_str(" NULLS NOT DISTINCT");

@@ -172,6 +172,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::INTERVAL => temporal::interval_in(text, typmod, io).map(Value::Interval),
         oid::RECORD => Err(record::anonymous_input()),
         other if user::is_enum(other) => user::enum_input(other, text, io),
+        other if user::is_composite(other) => record::input(&user::row_type(other, io)?, text, io),
         // The binder puts the checks around it.
         other if user::is_domain(other) => input(&user::base_type(other, io)?, text, io),
         other if registry::is_array(other) => array::input(other, typmod, text, io),
@@ -207,7 +208,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamptz_out(*micros, io, out),
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_out(*span, io, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_output(document, out),
-        (oid::RECORD, Value::Record(value)) => record::output(value, io, out)?,
+        (_, Value::Record(value)) => record::output(value, io, out)?,
         _ if user::is_domain(oid) => output(value, &user::base_type(oid, io)?, io, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::output(value, oid, io, out)?,
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
@@ -257,6 +258,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::RECORD => Err(record::anonymous_input()),
         _ if is_text(oid) => text::input(utf8(bytes)?),
         _ if user::is_enum(oid) => user::enum_input(oid, utf8(bytes)?, io),
+        _ if user::is_composite(oid) => record::receive(&user::row_type(oid, io)?, bytes, io),
         _ if user::is_domain(oid) => receive(&user::base_type(oid, io)?, bytes, io),
         _ if registry::is_array(oid) => array::receive(oid, typmod, bytes, io),
         _ if range::of_range(oid).is_some() => range::receive(oid, bytes, io),
@@ -292,7 +294,7 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         (_, Value::UInt(number)) if matches!(oid, oid::OID | oid::XID) || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }
-        (oid::RECORD, Value::Record(value)) => record::send(value, io, out)?,
+        (_, Value::Record(value)) => record::send(value, io, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::send(value, oid, io, out)?,
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
@@ -317,13 +319,16 @@ fn is_text(oid: Oid) -> bool {
     matches!(oid, TEXT | VARCHAR | BPCHAR | NAME | JSON | JSONPATH | UNKNOWN | CSTRING | VOID)
 }
 
+/// The text of the error of bytes that a value leaves over.
+pub(crate) const INCORRECT_BINARY: &str = "incorrect binary data format";
+
 /// Returns the bytes of a binary form whose length is known.
 pub(crate) fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| {
         if bytes.len() < N {
             PgError::new(state::PROTOCOL_VIOLATION, "insufficient data left in message")
         } else {
-            PgError::new(state::INVALID_BINARY_REPRESENTATION, "incorrect binary data format")
+            PgError::new(state::INVALID_BINARY_REPRESENTATION, INCORRECT_BINARY)
         }
     })
 }

@@ -26,6 +26,7 @@
 //! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
 //! | ranges, multiranges | `Keyed` | `Bytes`: the keys of the bounds, and behind them the bounds that their keys do not give back (`range`) |
 //! | record | `Record` | `Record`, which knows the names and types of its fields |
+//! | composite types | `Record` | `Record`, as above |
 //! | domains | those of their base types | those of their base types |
 //! | enums | `Bytes` | `Bytes`: the key of the label, whose bytes order as the labels do |
 //! | arrays, int2vector, oidvector | `Array` | `Array`, whose elements have the form of their type |

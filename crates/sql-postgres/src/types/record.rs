@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use datum::value::{RecordField, RecordType};
 use datum::{Fault, Record};
+use query::catalog::temporary_maps;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
 use crate::functions::args::claim;
 use crate::types::io::{self, IoContext};
-use crate::types::oid;
-use crate::types::registry;
+use crate::types::oid::{self, Oid};
+use crate::types::{registry, user};
 use crate::value::Value;
 
 /// The numbers of row types of relations begin here; a relation's object id is added.
@@ -20,7 +21,16 @@ const ROW_TYPES: u32 = 1 << 29;
 
 /// Returns the number of the row type of a relation.
 pub fn number_of_relation(id: u64) -> u32 {
+    if id >= temporary_maps::FIRST {
+        // From the other end.
+        return ROW_TYPES * 2 - 1 - temporary_maps::narrow(id) as u32 % (ROW_TYPES / 2);
+    }
     ROW_TYPES.saturating_add(u32::try_from(id).unwrap_or(u32::MAX)).min(ROW_TYPES * 2 - 1)
+}
+
+/// Returns whether the values of a type are rows.
+pub fn is_row(ty: Oid) -> bool {
+    ty == oid::RECORD || user::is_composite(ty)
 }
 
 /// Returns a field of a type.
@@ -111,6 +121,62 @@ pub fn send(record: &Record, io: &IoContext, out: &mut Vec<u8>) -> Result<()> {
         out[from..from + 4].copy_from_slice(&length.to_be_bytes());
     }
     Ok(())
+}
+
+/// Returns the record that bytes are the binary form of: `record_recv`.
+pub fn receive(ty: &Arc<RecordType>, mut bytes: &[u8], io: &IoContext) -> Result<Value> {
+    let mut taken = |length: usize| {
+        let (head, rest) = bytes.split_at_checked(length).ok_or_else(insufficient)?;
+        bytes = rest;
+        Ok::<_, PgError>(head)
+    };
+    let count = i32::from_be_bytes(io::fixed(taken(4)?)?);
+    if usize::try_from(count) != Ok(ty.fields.len()) {
+        let message = format!("wrong number of columns: {count}, expected {}", ty.fields.len());
+        return Err(PgError::new(state::DATATYPE_MISMATCH, message));
+    }
+    let mut values = Vec::with_capacity(ty.fields.len());
+    for (at, field) in ty.fields.iter().enumerate() {
+        let sent = u32::from_be_bytes(io::fixed(taken(4)?)?);
+        if sent != field.number {
+            let shown = |oid: u32| format!("{oid} ({})", io.format_type(oid, None));
+            let message = format!(
+                "binary data has type {} instead of expected {} in record column {}",
+                shown(sent),
+                shown(field.number),
+                at + 1
+            );
+            return Err(PgError::new(state::DATATYPE_MISMATCH, message));
+        }
+        let length = i32::from_be_bytes(io::fixed(taken(4)?)?);
+        if length == -1 {
+            values.push(Value::Null);
+            continue;
+        }
+        let part = usize::try_from(length).map_err(|_| insufficient()).and_then(&mut taken);
+        // PostgreSQL has another code where the length of a field says too much.
+        let part = part.map_err(|error| PgError { state: state::INVALID_BINARY_REPRESENTATION, ..error })?;
+        let value = io::receive(&type_of(field), part, io);
+        values.push(value.map_err(|error| within_record(error, at + 1))?);
+    }
+    match bytes.is_empty() {
+        true => Ok(record(ty, values)?),
+        false => Err(PgError::new(state::INVALID_BINARY_REPRESENTATION, io::INCORRECT_BINARY)),
+    }
+}
+
+/// Returns the error of a field: bytes that are left over are those of the record's column.
+#[cold]
+fn within_record(error: PgError, column: usize) -> PgError {
+    match error.state == state::INVALID_BINARY_REPRESENTATION && error.message == io::INCORRECT_BINARY {
+        true => PgError { message: format!("improper binary format in record column {column}"), ..error },
+        false => error,
+    }
+}
+
+#[cold]
+fn insufficient() -> PgError {
+    PgError::new(state::PROTOCOL_VIOLATION, "insufficient data left in message")
 }
 
 /// Returns the error of a text or bytes for a record whose type nothing tells.

@@ -47,6 +47,7 @@ pub enum TypeKind {
     Base,
     Enum,
     Domain,
+    Composite,
     Range,
     Multirange,
     /// A column cannot have it.
@@ -215,6 +216,10 @@ impl PgType {
     /// Returns the row of a type that users define. Its name is in the catalog alone.
     pub(super) const fn user(oid: Oid, array: Oid, kind: TypeKind, storage: Storage) -> PgType {
         row(oid, "", (4, T, 'i', 'p'), (kind, 'E', F), array, (storage, F), "")
+    }
+
+    pub(super) const fn user_composite(oid: Oid, array: Oid) -> PgType {
+        row(oid, "", (-1, F, 'd', 'x'), (TypeKind::Composite, 'C', F), array, (Storage::Record, F), "")
     }
 
     pub(super) const fn user_array(oid: Oid, element: Oid) -> PgType {

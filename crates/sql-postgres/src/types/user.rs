@@ -7,6 +7,10 @@
 //!   bits 31 to 27   the kind: 2 an enum, 3 arrays of one
 //!   bits 26 to 0    the OID of the object as any other object has it, from 16384 on
 //!
+//!   bits 31 to 27   1 a composite type or arrays of one
+//!   bit 26          1 arrays
+//!   bits 25 to 0    the OID of the object
+//!
 //!   bits 31 to 29   2 a domain, 3 arrays of one
 //!   bits 28 to 24   the form of its values (`FORMS`)
 //!   bits 23 to 0    the OID of the object
@@ -20,6 +24,7 @@
 use std::sync::Arc;
 
 use datum::Storage;
+use datum::value::RecordType;
 use query::catalog::object_id::ObjectId;
 use query::catalog::user_type::{DomainDefinition, EnumLabel, TypeDefinition, UserType};
 use query::types::{Type, TypeId};
@@ -35,6 +40,12 @@ use crate::value::Value;
 const OBJECT_BITS: u32 = 27;
 const ENUM: u32 = 2;
 const ENUM_ARRAY: u32 = 3;
+
+/// The bits of the OID of a composite type's object.
+const COMPOSITE_OBJECT_BITS: u32 = 26;
+/// The OID of a composite type, or of arrays of one, without the object's.
+const COMPOSITE: u32 = 2;
+const COMPOSITE_ARRAY: u32 = 3;
 
 /// The bits of the OID of a domain's object.
 const DOMAIN_OBJECT_BITS: u32 = 24;
@@ -108,6 +119,15 @@ pub fn enum_oids(id: ObjectId) -> Result<[Oid; 2]> {
     }
 }
 
+/// Returns the OIDs of a composite type and of its array type. An error for a number beyond those that types can have.
+pub fn composite_oids(id: ObjectId) -> Result<[Oid; 2]> {
+    const BITS: u32 = COMPOSITE_OBJECT_BITS;
+    match oids::of_object(id) {
+        object if object < 1 << BITS => Ok([object | COMPOSITE << BITS, object | COMPOSITE_ARRAY << BITS]),
+        _ => Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many objects for another type")),
+    }
+}
+
 /// Returns the OID of a domain over a type and that of its array type. A domain over arrays has none. `None`: no domain can be over the type.
 pub fn domain_oids(id: ObjectId, base: Oid) -> Option<Result<Vec<Oid>>> {
     let form = form_of(base)?;
@@ -131,6 +151,7 @@ fn form_of(base: Oid) -> Option<u32> {
         base if is_domain(base) => return Some(form_place(base)),
         base if is_enum(base) => place(ENUM_FORM),
         oid::RECORD | oid::RECORD_ARRAY => None,
+        base if is_composite(base) || element.is_some_and(|row| is_composite(row.oid)) => None,
         oid::BIT => place(oid::VARBIT),
         oid::CIDR => place(oid::INET),
         oid::MACADDR8 => place(oid::MACADDR),
@@ -169,6 +190,7 @@ fn form_is(domain: Oid, form: Oid) -> bool {
 pub fn object_of(oid: Oid) -> Option<ObjectId> {
     let bits = match oid >> OBJECT_BITS {
         ENUM | ENUM_ARRAY => OBJECT_BITS,
+        _ if matches!(oid >> COMPOSITE_OBJECT_BITS, COMPOSITE | COMPOSITE_ARRAY) => COMPOSITE_OBJECT_BITS,
         _ if (FURTHER_DOMAIN..DOMAINS_END).contains(&oid) => DOMAIN_OBJECT_BITS,
         _ => return None,
     };
@@ -188,6 +210,10 @@ pub fn is_enum(oid: Oid) -> bool {
     oid >> OBJECT_BITS == ENUM
 }
 
+pub fn is_composite(oid: Oid) -> bool {
+    oid >> COMPOSITE_OBJECT_BITS == COMPOSITE
+}
+
 pub fn is_domain(oid: Oid) -> bool {
     (FURTHER_DOMAIN..DOMAINS_END).contains(&oid) && oid & array_bit(oid) == 0
 }
@@ -201,6 +227,13 @@ pub(super) fn row(oid: Oid) -> Option<PgType> {
     object_of(oid)?;
     if oid >= FURTHER_DOMAIN {
         return domain_row(oid);
+    }
+    if oid < ENUM << OBJECT_BITS {
+        let array_bit = 1 << COMPOSITE_OBJECT_BITS;
+        return Some(match is_composite(oid) {
+            true => PgType::user_composite(oid, oid | array_bit),
+            false => PgType { align: 'd', ..PgType::user_array(oid, oid & !array_bit) },
+        });
     }
     let (element, array) = (oid & !(1 << OBJECT_BITS), oid | 1 << OBJECT_BITS);
     Some(match oid == array {
@@ -248,7 +281,7 @@ pub fn base_type(oid: Oid, io: &IoContext) -> Result<Type> {
 pub fn domain(ty: &UserType) -> Result<&DomainDefinition> {
     match &ty.definition {
         TypeDefinition::Domain(domain) => Ok(domain),
-        TypeDefinition::Enumeration(_) => {
+        TypeDefinition::Enumeration(_) | TypeDefinition::Composite(_) => {
             Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("{} is not a domain", unnamed(oid_of(ty)))))
         }
     }
@@ -297,8 +330,14 @@ pub fn definition(oid: Oid, io: &IoContext) -> Result<Arc<UserType>> {
 pub fn labels(ty: &UserType) -> &[EnumLabel] {
     match &ty.definition {
         TypeDefinition::Enumeration(labels) => labels,
-        TypeDefinition::Domain(_) => &[],
+        TypeDefinition::Domain(_) | TypeDefinition::Composite(_) => &[],
     }
+}
+
+/// Returns the type of the records that are the values of a composite type.
+pub fn row_type(oid: Oid, io: &IoContext) -> Result<Arc<RecordType>> {
+    let ty = definition(oid, io)?;
+    ty.row().cloned().ok_or_else(|| PgError::new(state::INTERNAL_ERROR, format!("type {oid} is not composite")))
 }
 
 /// Returns the value of a label that may be used: those of an uncommitted ALTER TYPE may not, since an index would keep them if it is undone.

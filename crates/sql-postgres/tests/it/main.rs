@@ -2,15 +2,18 @@
 
 mod catalog;
 mod changes;
+mod composites;
 mod cursors;
 mod deferred;
 mod definitions;
 mod durability;
+mod gin_indexes;
 mod grouped_joins;
 mod indexes;
 mod indexes_in_use;
 mod limits;
 mod locks;
+mod maintenance;
 mod notifications;
 mod older_snapshots;
 mod prepared;
@@ -18,6 +21,7 @@ mod recorded;
 mod roles;
 mod session;
 mod table_waits;
+mod temporary_objects;
 mod transactional_definitions;
 mod user_types;
 mod world;

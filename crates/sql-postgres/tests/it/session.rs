@@ -190,6 +190,32 @@ fn settings_follow_their_transaction() {
     );
 }
 
+/// It is of the outer query too if only a subquery within its arguments reads columns of that.
+#[test]
+fn aggregates_of_outer_queries_are_refused() {
+    let mut world = World::new();
+    let mut client = world.session();
+    check(
+        client.run(
+            "create table o(f int); insert into o values (1), (2);
+             select (select count((select o.f + z.f)) from o z) from o",
+        ),
+        "CREATE TABLE
+         INSERT 0 2
+         2
+         2",
+    );
+    let refused = "ERROR:  0A000: an aggregate of an outer query is not supported";
+    for select in [
+        "select (select max(o.f)) from o",
+        "select (select max((select i.f from o i where i.f = o.f))) from o",
+        "select (select count((select o.f)) from o z) from o",
+        "select (select sum(1) filter (where (select o.f > 1)) from o z) from o",
+    ] {
+        check(client.run(select), refused);
+    }
+}
+
 #[test]
 fn names_are_chosen_as_postgresql_chooses_them() {
     let mut world = World::new();

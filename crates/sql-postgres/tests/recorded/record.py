@@ -17,7 +17,9 @@ def field(result, name):
 def answer(conn, statement):
     result = conn.exec_(statement.encode())
     if result.status == pq.ExecStatus.TUPLES_OK:
-        of = lambda nth: f"{result.fname(nth).decode()}:{result.ftype(nth)}:{result.fmod(nth)}"
+        # OIDs of types that users define differ from server to server.
+        oid = lambda nth: result.ftype(nth) if result.ftype(nth) < 16384 else "user"
+        of = lambda nth: f"{result.fname(nth).decode()}:{oid(nth)}:{result.fmod(nth)}"
         shown = lambda value: "<NULL>" if value is None else value.decode()
         rows = ["|".join(shown(result.get_value(row, nth)) for nth in range(result.nfields)) for row in range(result.ntuples)]
         tag = [result.command_status.decode()] if not statement.lower().lstrip("(").startswith(("select", "with", "values", "table", "show", "execute", "explain", "fetch")) else []

@@ -83,7 +83,7 @@ impl World {
         let options = Options { pager, random: 7, ..Options::default() };
         let engine = Engine::open(options, folder.clone() as Arc<dyn Folder>, clock).expect("the engine opens");
         let instance = Arc::new(Instance::open(engine, &[]).expect("the catalog loads"));
-        let mut writing = instance.catalog().write().expect("the catalog can be changed");
+        let mut writing = instance.catalog().write();
         writing.put_schema("test", Collation::Binary, MAKER).expect("a schema");
         writing.commit().expect("the schema is kept");
         let mut ctx = EvalContext::new();
@@ -290,7 +290,7 @@ impl World {
         let parts = |columns: Vec<usize>| -> Vec<Part> {
             columns.into_iter().map(|column| Part { column, prefix: None, order }).collect()
         };
-        let mut writing = self.instance.catalog().write().expect("the catalog can be changed");
+        let mut writing = self.instance.catalog().write();
         let id = writing.new_id();
         let map = writing.txn.create_map().expect("a map");
         let mut indexes = Vec::new();
@@ -310,13 +310,14 @@ impl World {
                 is_constraint: true,
                 included: Vec::new(),
                 predicate: None,
+                terms: None,
                 nulls_equal: false,
                 deferral: query::catalog::foreign_key::Deferral::Never,
                 is_primary: false,
                 is_unseen: false,
             });
         }
-        let check = |(name, text)| Check { id: UNNUMBERED, name, text, enforced: true };
+        let check = |(name, text)| Check { id: UNNUMBERED, name, text, enforced: true, is_validated: true };
         let table = Table {
             id,
             maker: MAKER,

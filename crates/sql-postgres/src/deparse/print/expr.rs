@@ -56,6 +56,8 @@ impl Printer {
             SqlNode::Cast { operand, ty, form } => match form {
                 SqlForm::Implicit if !shows_implicit && user::is_domain(ty.0) => self.node(operand, false),
                 SqlForm::Implicit if !shows_implicit => self.operand(operand, false, node),
+                // The type of a row is shown where the cast is written.
+                SqlForm::Implicit if matches!(**operand, SqlNode::Row(_)) => self.node(operand, false),
                 _ => self.cast(operand, *ty, node),
             },
             SqlNode::Operator { name, operands, ty: _ } => {
@@ -162,6 +164,20 @@ impl Printer {
                 self.list(items, true);
                 self.out.push(')');
             }
+            SqlNode::Field { operand, name, ty: _ } => {
+                let is_postfix = matches!(**operand, SqlNode::Field { .. } | SqlNode::Element { .. });
+                self.within(operand, !is_postfix);
+                self.out.push_str(&format!(".{}", text::name(name)));
+            }
+            SqlNode::Element { parts, ty: _ } => {
+                let Some((array, subscripts)) = parts.split_first() else { return };
+                self.within(array, !matches!(array, SqlNode::Field { .. } | SqlNode::Column { .. }));
+                for subscript in subscripts {
+                    self.out.push('[');
+                    self.node(subscript, false);
+                    self.out.push(']');
+                }
+            }
             SqlNode::Aggregate(call) => self.aggregate(call),
             SqlNode::Window(window) => {
                 self.aggregate(&window.call);
@@ -175,12 +191,20 @@ impl Printer {
         }
     }
 
+    /// Writes an expression before a postfix.
+    fn within(&mut self, node: &SqlNode, has_parentheses: bool) {
+        self.out.push_str(if has_parentheses { "(" } else { "" });
+        self.node(node, true);
+        self.out.push_str(if has_parentheses { ")" } else { "" });
+    }
+
     /// Writes a cast: `get_coercion_expr`.
     fn cast(&mut self, operand: &SqlNode, (ty, typmod): Ty, node: &SqlNode) {
         match operand {
             SqlNode::Const { text, ty: (of, -1) } if *of == ty => {
                 self.out.push_str(&text::constant(text.as_deref(), (*of, -1), Label::Never));
             }
+            operand @ SqlNode::Row(_) if user::is_composite(ty) => self.node(operand, false),
             operand => {
                 self.open_parenthesis();
                 self.operand(operand, false, node);

@@ -10,10 +10,10 @@ mod simple;
 use std::sync::Arc;
 
 use query::catalog::Snapshot;
-use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table as Stored;
 use query::nodes::context::EvalContext;
 
+use crate::define::names::{is_found_in, schema_shown};
 use crate::deparse::node::{Query, SqlNode, Table};
 use crate::deparse::text;
 use crate::error::Result;
@@ -104,7 +104,7 @@ pub fn expression(node: &SqlNode, table: &Stored, style: Style, ctx: &mut EvalCo
 impl Printer {
     fn new(style: Style, ctx: &mut EvalContext) -> Printer {
         let facts = ctx.facts();
-        let snapshot = facts.shared_definitions();
+        let snapshot = facts.definitions.clone();
         Printer {
             out: String::new(),
             indent: 0,
@@ -151,25 +151,11 @@ impl Printer {
         let is_common = self.open.iter().any(|open| open.commons.iter().any(|common| common == name));
         match !is_common && self.is_visible(schema, name) {
             true => text::name(name),
-            false => format!("{}.{}", text::name(schema), text::name(name)),
+            false => format!("{}.{}", text::name(schema_shown(&self.snapshot, schema)), text::name(name)),
         }
     }
 
     fn is_visible(&self, schema: &str, name: &str) -> bool {
-        let path = std::iter::once("pg_catalog").chain(self.path.iter().map(String::as_str));
-        for known in path {
-            if known == schema {
-                return true;
-            }
-            if crate::system::find(known, name).is_some() {
-                return false;
-            }
-            let stored = SchemaName::new(&self.database, known).map(|name| name.stored().into_owned());
-            let found = stored.and_then(|stored| self.snapshot.schemas.get(&stored));
-            if found.is_some_and(|found| crate::define::names::find(found, name).is_some()) {
-                return false;
-            }
-        }
-        false
+        is_found_in(&self.snapshot, &self.database, &self.path, schema, name)
     }
 }

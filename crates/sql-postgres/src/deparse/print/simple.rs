@@ -9,6 +9,7 @@ pub fn is_simple(node: &SqlNode, parent: &SqlNode) -> bool {
         | SqlNode::Const { .. }
         | SqlNode::Array { .. }
         | SqlNode::Row(_)
+        | SqlNode::Element { .. }
         | SqlNode::Coalesce(..)
         | SqlNode::Extreme { .. }
         | SqlNode::SqlValue { .. }
@@ -19,6 +20,8 @@ pub fn is_simple(node: &SqlNode, parent: &SqlNode) -> bool {
         | SqlNode::JsonConstructor { .. }
         | SqlNode::Case { .. } => true,
         SqlNode::Cast { operand, .. } => is_simple(operand, node),
+        // It appears simple since its notation is a postfix, but for another one around it.
+        SqlNode::Field { .. } => !matches!(parent, SqlNode::Field { .. }),
         SqlNode::Operator { .. } => match parent {
             SqlNode::Operator { .. } => binds_tighter(node, parent),
             parent => separates(parent),

@@ -34,14 +34,6 @@ impl Accumulator for GatheredElements {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("gathered values cannot lose a row")
-    }
-
     fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         if self.rows.is_empty() {
             return Ok(Value::Null);

@@ -19,12 +19,16 @@ pub static SPREAD: Function =
 
 fn spread(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let last = values.len() - 1;
-    if values[last].is_null() {
-        return Ok(Value::Null);
-    }
     let Some(Expr::Call(each)) = call.extra.each.as_deref() else {
         return Err(Fault::corrupt("a variadic call without one"));
     };
+    if values[last].is_null() {
+        // For `format`, which is not NULL for it, a missing array is one without elements.
+        return match each.function.name() {
+            "format" => Expr::Call(each.clone()).eval(&values[..last], ctx),
+            _ => Ok(Value::Null),
+        };
+    }
     let elements = array(values, last)?;
     let ty = registry::column_type(element_type(call, last)?, -1, true);
     let _claim = stdx::memory::claim(elements.len().saturating_mul(size_of::<Expr>()))?;

@@ -42,9 +42,9 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(384, "array_to_string", &[ANYARRAY, TEXT, TEXT], 0, TEXT, S, false, values!("array_to_string", text::joined, S)),
     row(395, "array_to_string", &[ANYARRAY, TEXT], 0, TEXT, S, true, strict!("array_to_string", text::joined, S)),
     row(2092, "array_upper", &[ANYARRAY, INT4], 0, INT4, I, true, strict!("array_upper", measure::upper, I)),
-    row(2749, "arraycontained", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arraycontained", elements::contained, I)),
-    row(2748, "arraycontains", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arraycontains", elements::contains, I)),
-    row(2747, "arrayoverlap", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arrayoverlap", elements::overlap, I)),
+    row(2749, "arraycontained", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arraycontained", elements::contained, I; IsHeldBy)),
+    row(2748, "arraycontains", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arraycontains", elements::contains, I; Holds)),
+    row(2747, "arrayoverlap", &[ANYARRAY, ANYARRAY], 0, BOOL, I, true, strict!("arrayoverlap", elements::overlap, I; Overlaps)),
     row(382, "btarraycmp", &[ANYARRAY, ANYARRAY], 0, INT4, I, true, strict!("btarraycmp", compare::compare, I)),
     row(3179, "cardinality", &[ANYARRAY], 0, INT4, I, true, strict!("cardinality", measure::cardinality, I)),
     row(1191, "generate_subscripts", &[ANYARRAY, INT4, BOOL], 0, INT4, I, true, Body::Set(sets::rows_of(&sets::GENERATE_SUBSCRIPTS))),
@@ -61,6 +61,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(394, "string_to_array", &[TEXT, TEXT], 0, TEXT_ARRAY, I, false, values!("string_to_array", text::split, I)),
     row(6172, "trim_array", &[ANYARRAY, INT4], 0, ANYARRAY, I, true, strict!("trim_array", elements::trim, I)),
     row(2331, "unnest", &[ANYARRAY], 0, ANYELEMENT, I, true, Body::Set(sets::rows_of(&sets::UNNEST))),
+    row(3218, "width_bucket", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], 0, INT4, I, true, strict!("width_bucket", search::width_bucket, I)),
 ];
 
 /// Rows of `pg_operator`, by name.

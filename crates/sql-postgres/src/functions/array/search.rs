@@ -83,3 +83,28 @@ pub fn positions(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     }
     Ok(list(oid::INT4, found))
 }
+
+/// Returns the number of thresholds, which ascend, that are not above the operand.
+pub fn width_bucket(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let thresholds = array(values, 1)?;
+    if thresholds.dimensions().len() > 1 {
+        return Err(failed(state::ARRAY_SUBSCRIPT_ERROR, "thresholds must be one-dimensional array"));
+    }
+    if thresholds.values().iter().any(Value::is_null) {
+        return Err(failed(state::NULL_VALUE_NOT_ALLOWED, "thresholds array must not contain NULLs"));
+    }
+    let element = element_type(call, 1)?;
+    let Some(by) = comparator(element, element) else {
+        let text = format!("could not identify a comparison function for type {}", format_type(element, None));
+        return Err(PgError::new(state::UNDEFINED_FUNCTION, text).into());
+    };
+    let (mut low, mut high) = (0, thresholds.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match by.order(&values[0], &thresholds.values()[middle], ctx)?.is_lt() {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(Value::Int(low as i64))
+}

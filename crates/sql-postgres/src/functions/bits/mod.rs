@@ -269,14 +269,6 @@ impl Accumulator for JoinedBits {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("joined bits cannot lose a row")
-    }
-
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         Ok(self.kept.take().map_or(Value::Null, |bits| bits.to_value()))
     }

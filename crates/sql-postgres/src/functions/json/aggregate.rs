@@ -185,14 +185,6 @@ impl Accumulator for Gathered {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("a document cannot lose a row")
-    }
-
     fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         if !self.has_rows {
             return Ok(Value::Null);

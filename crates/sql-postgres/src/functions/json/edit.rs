@@ -89,7 +89,7 @@ fn edit_object(members: &mut Members, step: &str, steps: &Steps<'_>, change: Edi
 }
 
 fn edit_array(elements: &mut Vec<Node>, step: &str, steps: &Steps<'_>, change: Edit<'_>) -> Result<()> {
-    let Some(subscript) = subscript(step) else { return Err(no_subscript(step, steps)) };
+    let Some(subscript) = subscript(step) else { return Err(no_subscript(step, steps.level)) };
     let length = elements.len() as i64;
     let place = if subscript < 0 { length + i64::from(subscript) } else { i64::from(subscript) };
     let place = usize::try_from(place).ok();
@@ -112,8 +112,8 @@ fn edit_array(elements: &mut Vec<Node>, step: &str, steps: &Steps<'_>, change: E
 }
 
 #[cold]
-fn no_subscript(step: &str, steps: &Steps<'_>) -> Fault {
-    let text = format!("path element at position {} is not an integer: \"{step}\"", steps.level + 1);
+pub fn no_subscript(step: &str, level: usize) -> Fault {
+    let text = format!("path element at position {} is not an integer: \"{step}\"", level + 1);
     PgError::new(state::INVALID_TEXT_REPRESENTATION, text).into()
 }
 

@@ -20,7 +20,7 @@ fn steps(values: &[Value]) -> Result<Option<Vec<&str>>> {
 }
 
 /// Returns the node to which a path leads.
-fn follow<'n>(root: &'n Node, path: &[&str]) -> Option<&'n Node> {
+pub fn follow<'n>(root: &'n Node, path: &[&str]) -> Option<&'n Node> {
     path.iter().try_fold(root, |node, step| match node {
         Node::Object(members) => members.get(step),
         Node::Array(_) => element(node, subscript(step)?.into()),

@@ -15,6 +15,7 @@ pub mod path;
 mod populate;
 pub mod rows;
 mod sets;
+pub mod subscripts;
 mod text;
 
 use datum::Result;

@@ -3,6 +3,7 @@
 //! Items go through the accessors one by one, depth first, so that what was found before an error is known when errors are suppressed. A condition has three results; an error within one makes it unknown.
 
 mod compare;
+pub mod parts;
 
 use std::borrow::Cow;
 use std::cell::RefCell;

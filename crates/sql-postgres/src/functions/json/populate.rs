@@ -19,6 +19,7 @@ use crate::functions::args::text;
 use crate::functions::json::text::{TextPart, each, rest};
 use crate::functions::json::{document, invalid};
 use crate::functions::state::StateOf as _;
+use crate::functions::{CastContext, CastMethod, cast_between};
 use crate::types::array::too_many_dimensions;
 use crate::types::io::{self, IoContext};
 use crate::types::json::parse::{Event, Parser, Suspended};
@@ -170,6 +171,13 @@ fn value(source: JsonSource<'_>, field: &RecordField, path: &Path<'_>, io: &IoCo
         let base = user::base_type(field.number, io)?;
         return value(source, &records::field(&field.name, &base), path, io);
     }
+    if user::is_composite(field.number) && source.kind() != SourceKind::Null {
+        let row_type = user::row_type(field.number, io)?;
+        return match source.kind() {
+            SourceKind::String => records::input(&row_type, &source.plain()?, io),
+            _ => Ok(record(&row_type, row(source, &row_type, &[], io)?)?),
+        };
+    }
     let ty = type_of(field);
     match (source.kind(), field.number) {
         (SourceKind::Null, _) => Ok(Value::Null),
@@ -276,6 +284,37 @@ fn unknown_row_type(name: &str) -> Fault {
     PgError::new(state::FEATURE_NOT_SUPPORTED, text).hint(hint).into()
 }
 
+/// Returns whether rows of a type have the columns that the query expects.
+fn has_columns(given: &RecordType, expected: &RecordType) -> bool {
+    let fits = |(given, expected): (&RecordField, &RecordField)| is_binary_coercible(given.number, expected.number);
+    given.fields.len() == expected.fields.len() && given.fields.iter().zip(&expected.fields).all(fits)
+}
+
+fn is_binary_coercible(from: u32, to: u32) -> bool {
+    from == to
+        || cast_between(from, to)
+            .is_some_and(|cast| cast.context == CastContext::Implicit && matches!(cast.method, CastMethod::Binary))
+}
+
+#[cold]
+fn mismatch(given: &RecordType, expected: &RecordType) -> Fault {
+    let (count, wanted) = (given.fields.len(), expected.fields.len());
+    let mut pairs = given.fields.iter().zip(&expected.fields).enumerate();
+    let detail = match pairs.find(|(_, (given, expected))| !is_binary_coercible(given.number, expected.number)) {
+        Some((at, (given, expected))) if count == wanted => {
+            let shown = |field: &RecordField| registry::format_type(field.number, None);
+            let (given, expected, at) = (shown(given), shown(expected), at + 1);
+            format!("Returned type {given} at ordinal position {at}, but query expects {expected}.")
+        }
+        _ => {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("Returned row contains {count} attribute{plural}, but query expects {wanted}.")
+        }
+    };
+    let text = "function return row and query-specified return row do not match";
+    PgError::new(state::DATATYPE_MISMATCH, text).detail(detail).into()
+}
+
 /// Returns the type of a result, and the base whose fields it keeps.
 fn type_and_base(
     known: Option<&Arc<RecordType>>,
@@ -288,7 +327,11 @@ fn type_and_base(
         return Err(PgError::new(state::DATATYPE_MISMATCH, text).into());
     }
     match (known, base) {
-        (Some(ty), Value::Record(base)) => Ok((ty.clone(), base.values().to_vec())),
+        // A column definition list gives the columns other names than the row has.
+        (Some(ty), Value::Record(base)) if has_columns(base.ty(), ty) => {
+            Ok((base.ty().clone(), base.values().to_vec()))
+        }
+        (Some(ty), Value::Record(base)) => Err(mismatch(base.ty(), ty)),
         (Some(ty), _) => Ok((ty.clone(), Vec::new())),
         (None, Value::Record(base)) => Ok((base.ty().clone(), base.values().to_vec())),
         (None, _) => Err(unknown_row_type(name)),
@@ -296,7 +339,7 @@ fn type_and_base(
 }
 
 fn populated(call: &Call, values: &[Value], ctx: &EvalContext, name: &str, is_binary: bool) -> Result<Value> {
-    let is_record = registry::oid_of(&call.arguments[0].ty()) == oid::RECORD;
+    let is_record = records::is_row(registry::oid_of(&call.arguments[0].ty()));
     let (ty, base) = type_and_base(call.extra.record.as_ref(), &values[0], is_record, name)?;
     if values[1].is_null() {
         return Ok(values[0].clone());
@@ -333,11 +376,17 @@ const fn lenient(name: &'static str, start: SetStart) -> SetFunction {
 
 pub static JSON_POPULATE_SET: SetFunction = lenient("json_populate_recordset", |call, values, _| {
     let name = "json_populate_recordset";
+    if values[1].is_null() && call.record.is_some() && is_row(call) {
+        return Ok(Box::new(Nothing));
+    }
     let (ty, base) = type_and_base(call.record.as_ref(), &values[0], is_row(call), name)?;
     rows_of_text(&values[1], ty, base, name)
 });
 pub static JSONB_POPULATE_SET: SetFunction = lenient("jsonb_populate_recordset", |call, values, _| {
     let name = "jsonb_populate_recordset";
+    if values[1].is_null() && call.record.is_some() && is_row(call) {
+        return Ok(Box::new(Nothing));
+    }
     let (ty, base) = type_and_base(call.record.as_ref(), &values[0], is_row(call), name)?;
     rows_of_tree(&values[1], ty, base, name)
 });
@@ -351,7 +400,7 @@ pub static JSONB_TO_SET: SetFunction = lenient("jsonb_to_recordset", |call, valu
 });
 
 fn is_row(call: &SetCall) -> bool {
-    call.arguments.first().is_some_and(|argument| registry::oid_of(&argument.ty()) == oid::RECORD)
+    call.arguments.first().is_some_and(|argument| records::is_row(registry::oid_of(&argument.ty())))
 }
 
 struct TextRecords {

@@ -61,12 +61,12 @@ fn exponential(number: f64, digits: usize) -> String {
 fn exponential_decimal(number: &Decimal, digits: usize) -> String {
     let scale = i64::from(number.scale());
     let magnitude = if number.is_zero() { 0 } else { i64::from(number.digits()) - 1 - scale };
-    let coefficient = number.coefficient();
-    // coefficient / 10^scale = significand * 10^magnitude.
-    let significand = match u16::try_from(scale + magnitude) {
-        Ok(scale) => Decimal::from_big(coefficient, scale),
-        Err(_) => Decimal::from_big(coefficient * crate::types::numeric::power_of_ten((-scale - magnitude) as u32), 0),
-    };
+    // coefficient / 10^scale = significand * 10^magnitude. The significand has a digit before the point and these behind it; those beyond
+    // the greatest scale are cut off, since rounding does not look at them.
+    let places = (scale + magnitude).max(0) as u32;
+    let kept = u16::try_from(places).unwrap_or(u16::MAX);
+    let coefficient = number.coefficient() / crate::types::numeric::power_of_ten(places - u32::from(kept));
+    let significand = Decimal::from_big(coefficient, kept);
     let sign = if magnitude < 0 { '-' } else { '+' };
     format!("{}e{sign}{:02}", significand.rounded(digits as u16), magnitude.abs())
 }

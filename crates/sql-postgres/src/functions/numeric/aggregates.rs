@@ -86,25 +86,9 @@ fn wrong_form() -> Fault {
     Fault::corrupt("an argument in the form of another type")
 }
 
-#[cold]
-fn not_removable() -> Fault {
-    Fault::corrupt("a row that cannot be taken off a sum")
-}
-
-/// The methods of a state from which no row can be removed.
-macro_rules! only_adds {
+/// The methods of a state whose values take no memory elsewhere.
+macro_rules! of_fixed_size {
     () => {
-        fn can_remove(&self, _: &Aggregate) -> bool {
-            false
-        }
-
-        fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-            Err(not_removable())
-        }
-
-        only_adds!(sized);
-    };
-    (sized) => {
         fn copy(&self) -> Box<dyn Accumulator> {
             Box::new(self.clone())
         }
@@ -138,7 +122,7 @@ impl Accumulator for Count {
         Ok(Value::Int(self.0))
     }
 
-    only_adds!(sized);
+    of_fixed_size!();
 }
 
 /// The result of exact sums.
@@ -394,7 +378,7 @@ impl Accumulator for Float4Sum {
         Ok(self.0.map_or(Value::Null, Value::Float))
     }
 
-    only_adds!();
+    of_fixed_size!();
 }
 
 #[derive(Clone, Debug)]
@@ -414,7 +398,7 @@ impl Accumulator for Float8Sum {
         Ok(self.0.map_or(Value::Null, Value::Double))
     }
 
-    only_adds!();
+    of_fixed_size!();
 }
 
 /// Returns a float as a double; `None` for NULL.
@@ -482,7 +466,7 @@ impl Accumulator for Moments {
         Ok(Value::Double(number))
     }
 
-    only_adds!();
+    of_fixed_size!();
 }
 
 /// MIN and MAX, of types that have an order: by the aggregate's comparator, or as numbers.
@@ -522,14 +506,6 @@ impl Accumulator for Extreme {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        Err(not_removable())
-    }
-
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         Ok(self.kept.take().unwrap_or_default())
     }
@@ -564,5 +540,5 @@ impl Accumulator for BitwiseTotal {
         Ok(self.kept.map_or(Value::Null, Value::Int))
     }
 
-    only_adds!();
+    of_fixed_size!();
 }

@@ -138,14 +138,6 @@ impl Accumulator for Pairs {
         self.check(&before, x, y)
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        Err(Fault::corrupt("a row that cannot be taken off a sum"))
-    }
-
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         let result = if self.count < 1.0 { None } else { (self.result)(self) };
         Ok(result.map_or(Value::Null, Value::Double))

@@ -36,14 +36,6 @@ impl Accumulator for RangeUnion {
         Ok(())
     }
 
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("a union cannot lose a row")
-    }
-
     fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         match self.0.take() {
             Some(gathered) => Ok(type_of(aggregate)?.multirange(&gathered)?),
@@ -80,14 +72,6 @@ impl Accumulator for RangeIntersection {
             }
         });
         Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        unreachable!("an intersection cannot lose a row")
     }
 
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {

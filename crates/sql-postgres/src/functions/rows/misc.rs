@@ -1,12 +1,12 @@
 //! Casts of bool, texts, oid and uuid; functions that tell of the session; aggregates.
 
 use crate::functions::rows::{I, S, V, folded, row, strict, values};
-use crate::functions::{PgFunction, aggregate, cast, numbers, session};
+use crate::functions::{PgFunction, aggregate, cast, numbers, session, text};
 use crate::session::notify;
 use crate::types::oid::{
     ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT4_ARRAY, INT8, NAME, NUMERIC, OID, Oid,
-    REGCLASS, REGCOLLATION, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID,
-    VARCHAR, VOID,
+    REGCLASS, REGCOLLATION, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT,
+    TEXT_ARRAY, UUID, VARCHAR, VOID,
 };
 
 /// The type `name[]`.
@@ -49,6 +49,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(440, "num_nonnulls", &[ANY], ANY, INT4, I, false, values!("num_nonnulls", session::num_nonnulls, I)),
     row(438, "num_nulls", &[ANY], ANY, INT4, I, false, values!("num_nulls", session::num_nulls, I)),
     row(1287, "oid", &[INT8], 0, OID, I, true, strict!("oid", cast::oid_of_int8, I)),
+    row(1268, "parse_ident", &[TEXT, BOOL], 0, TEXT_ARRAY, I, true, strict!("parse_ident", text::ident::parse_ident, I)),
     row(2026, "pg_backend_pid", &[], 0, INT4, S, true, strict!("pg_backend_pid", session::pg_backend_pid, S)),
     row(2561, "pg_blocking_pids", &[INT4], 0, INT4_ARRAY, V, true, strict!("pg_blocking_pids", session::pg_blocking_pids, V)),
     row(1264, "pg_char_to_encoding", &[NAME], 0, INT4, S, true, strict!("pg_char_to_encoding", session::pg_char_to_encoding, S)),
@@ -58,6 +59,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(3810, "pg_is_in_recovery", &[], 0, BOOL, V, true, strict!("pg_is_in_recovery", session::pg_is_in_recovery, V)),
     row(3296, "pg_notification_queue_usage", &[], 0, FLOAT8, V, true, strict!("pg_notification_queue_usage", notify::queue_usage, V)),
     row(3036, "pg_notify", &[TEXT, TEXT], 0, VOID, V, false, values!("pg_notify", notify::pg_notify, V)),
+    row(3334, "pg_size_bytes", &[TEXT], 0, INT8, I, true, strict!("pg_size_bytes", session::pg_size_bytes, I)),
     row(2288, "pg_size_pretty", &[INT8], 0, TEXT, I, true, strict!("pg_size_pretty", session::pg_size_pretty, I)),
     row(1619, "pg_typeof", &[ANY], 0, REGTYPE, S, false, values!("pg_typeof", session::pg_typeof, S)),
     row(1079, "regclass", &[TEXT], 0, REGCLASS, S, true, strict!("regclass", session::regclass, S)),

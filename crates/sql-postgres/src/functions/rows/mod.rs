@@ -60,8 +60,23 @@ pub const fn cast(source: Oid, target: Oid, function: Oid, context: CastContext,
     PgCast { source, target, function, context, method }
 }
 
-/// The body of a function of `Run::Strict`: name, body, volatility, and the prefix of a pattern match.
+/// The body of a function of `Run::Strict`: name, body, volatility, and the prefix of a pattern match, or the test of terms that it is.
 macro_rules! strict {
+    ($name:literal, $body:expr, $volatility:ident; $test:ident $(($parts:path))?) => {
+        $crate::functions::Body::Scalar(
+            const {
+                &query::nodes::function::Function {
+                    term_test: Some(query::nodes::term_test::TermTest::$test $(($parts))?),
+                    ..$crate::functions::rows::function(
+                        &[$name],
+                        query::nodes::function::Run::Strict($body),
+                        $volatility,
+                        None,
+                    )
+                }
+            },
+        )
+    };
     ($name:literal, $body:expr, $volatility:ident $(, $prefix:expr)?) => {
         $crate::functions::rows::scalar!(Strict, $name, $body, $volatility $(, $prefix)?)
     };

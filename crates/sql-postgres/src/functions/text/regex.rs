@@ -86,6 +86,11 @@ thread_local! {
     static KEPT: RefCell<Kept> = RefCell::new(HashMap::new());
 }
 
+/// Returns an expression in the syntax of the library.
+pub fn translated(pattern: &str, options: RegexOptions) -> Result<String> {
+    Translation::of(pattern, options)
+}
+
 /// Returns the compiled expression.
 pub fn compile(pattern: &str, options: RegexOptions) -> Result<Rc<Regex>> {
     let options = RegexOptions { is_global: false, ..options };

@@ -8,6 +8,7 @@ use crate::error::{PgError, state};
 use crate::functions::args::text;
 use crate::functions::text::regex::{RegexOptions, compile};
 use crate::functions::text::regexp::first_match;
+use crate::functions::text::similar_parts::parts_of_match;
 use crate::value::Value;
 
 pub fn similar_to_escape(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
@@ -26,12 +27,33 @@ pub fn similar_escape(_: &Call, values: &[Value], _: &mut EvalContext) -> Result
 
 /// `substring(text SIMILAR pattern ESCAPE escape)`
 pub fn substring(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    let pattern = rewritten(text(values, 1)?, Some(text(values, 2)?))?;
-    first_match(&*compile(&pattern, RegexOptions::PLAIN)?, text(values, 0)?)
+    let (pattern, escape, text) = (text(values, 1)?, text(values, 2)?, text(values, 0)?);
+    let parts = parts(pattern, Some(escape))?;
+    match (&parts[..], parts_of_match(&parts, text)?) {
+        ([_, _, ..], Some(found)) => Ok(found.map(|range| Value::text(&text[range])).unwrap_or_default()),
+        _ => first_match(&*compile(&joined(&parts), RegexOptions::PLAIN)?, text),
+    }
 }
 
-/// Returns the regular expression that matches the same whole texts. An escaped double quote separates the parts of `substring`, of which the second is the result.
+/// Returns the regular expression that matches the same whole texts.
 fn rewritten(pattern: &str, escape: Option<&str>) -> Result<String> {
+    Ok(joined(&parts(pattern, escape)?))
+}
+
+fn joined(parts: &[String]) -> String {
+    // The parts that surround the result match as little as they can.
+    const SEPARATORS: [&str; 3] = ["", "){1,1}?(", "){1,1}(?:"];
+    let mut out = String::from("^(?:");
+    for (part, separator) in parts.iter().zip(SEPARATORS) {
+        out.push_str(separator);
+        out.push_str(part);
+    }
+    out.push_str(")$");
+    out
+}
+
+/// Returns regular expressions of the parts of a pattern: an escaped double quote separates those of `substring`, of which the second is the result.
+fn parts(pattern: &str, escape: Option<&str>) -> Result<Vec<String>> {
     let escape = match escape {
         None => Some('\\'),
         Some(text) => {
@@ -46,23 +68,17 @@ fn rewritten(pattern: &str, escape: Option<&str>) -> Result<String> {
             }
         }
     };
-    let mut out = String::from("^(?:");
-    let (mut is_escaped, mut in_class, mut quotes) = (false, false, 0);
+    let (mut parts, mut out) = (Vec::new(), String::new());
+    let (mut is_escaped, mut in_class) = (false, false);
     for letter in pattern.chars() {
         if is_escaped {
             is_escaped = false;
             if letter == '"' && !in_class {
-                out.push_str(match quotes {
-                    // The parts that surround the result match as little as they can.
-                    0 => "){1,1}?(",
-                    1 => "){1,1}(?:",
-                    _ => {
-                        let message =
-                            "SQL regular expression may not contain more than two escape-double-quote separators";
-                        return Err(PgError::new(state::INVALID_USE_OF_ESCAPE_CHARACTER, message).into());
-                    }
-                });
-                quotes += 1;
+                if parts.len() == 2 {
+                    let message = "SQL regular expression may not contain more than two escape-double-quote separators";
+                    return Err(PgError::new(state::INVALID_USE_OF_ESCAPE_CHARACTER, message).into());
+                }
+                parts.push(std::mem::take(&mut out));
             } else {
                 out.push('\\');
                 out.push(letter);
@@ -92,6 +108,6 @@ fn rewritten(pattern: &str, escape: Option<&str>) -> Result<String> {
             }
         }
     }
-    out.push_str(")$");
-    Ok(out)
+    parts.push(out);
+    Ok(parts)
 }

@@ -76,15 +76,14 @@ impl Session {
     /// VACUUM and ANALYZE.
     pub(in crate::session) fn vacuum(&mut self, vacuum: &VacuumStmt) -> Result<&'static str> {
         let VacuumStmt { is_vacuum, options, relations } = vacuum;
-        let mut analyzes = !is_vacuum;
+        let (mut analyzes, mut rewrites) = (!is_vacuum, false);
         for option in options {
             match (&*option.name, is_vacuum) {
                 ("analyze", true) => analyzes = is_on(option),
                 ("verbose" | "skip_locked" | "buffer_usage_limit", _) => {}
                 ("freeze" | "disable_page_skipping" | "index_cleanup" | "process_main" | "process_toast", true)
                 | ("truncate" | "parallel" | "skip_database_stats" | "only_database_stats", true) => {}
-                ("full", true) if !is_on(option) => {}
-                ("full", true) => return Err(PgError::unsupported("VACUUM FULL")),
+                ("full", true) => rewrites = is_on(option),
                 (name, _) => {
                     let word = if *is_vacuum { "VACUUM" } else { "ANALYZE" };
                     return Err(PgError::new(state::SYNTAX_ERROR, format!("unrecognized {word} option \"{name}\"")));
@@ -110,6 +109,12 @@ impl Session {
                 let message = format!("permission denied to {word} \"{}\", skipping it", table.name);
                 self.warn(state::INSUFFICIENT_PRIVILEGE, message);
             }
+        }
+        if rewrites {
+            self.vacuum_full(own.clone())?;
+            self.refresh();
+            let anew = |table: Arc<Table>| self.catalog_of_session().table(&table.schema, &table.name).ok().cloned();
+            own = own.into_iter().filter_map(anew).collect();
         }
         if analyzes {
             // All locks come before the first change, so a statement that is suspended for one may be run again. Two at once would sample the same rows.

@@ -1,8 +1,10 @@
 //! `pg_attribute`, `pg_attrdef`.
 
 use datum::Result;
+use datum::value::RecordField;
 use query::catalog::objects::Object;
 use query::catalog::table::{Identity, Table, TableColumn};
+use query::catalog::user_type::{TypeDefinition, UserType};
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
@@ -10,6 +12,7 @@ use crate::batch::Row;
 use crate::define::index::column_names;
 use crate::rights::object::Object as Rights;
 use crate::system::cells::{letter, null, number, oid, text, truth};
+use crate::system::operator_class::gin_key_type;
 use crate::system::view::{Shown, columns, default_tree, has_default, indexes, type_of};
 use crate::system::wanted::Wanted;
 use crate::system::{oids, relations};
@@ -110,6 +113,9 @@ pub fn pg_attribute(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<
                 for sequence in schema.sequences.values() {
                     of_sequence(oids::of_object(sequence.id), ctx, give)?;
                 }
+                for ty in schema.types.values() {
+                    of_composite(ty, ctx, give)?;
+                }
             }
             Ok(())
         }
@@ -122,6 +128,7 @@ fn one(shown: &Shown, relation: Oid, ctx: &mut EvalContext, give: &mut Give<'_>)
         Some(Object::PrimaryKey(table) | Object::Index(table, _)) => of_indexes(&table, Some(relation), ctx, give),
         Some(Object::View(view)) => of_view(&view, ctx, give),
         Some(Object::Sequence(_)) => of_sequence(relation, ctx, give),
+        Some(Object::Type(ty)) => of_composite(&ty, ctx, give),
         _ => Ok(()),
     }
 }
@@ -147,7 +154,11 @@ fn of_indexes(table: &Table, only: Option<Oid>, ctx: &mut EvalContext, give: &mu
     for index in indexes(table).iter().filter(|index| only.is_none_or(|oid| oid == index.oid)) {
         for (nth, (at, name)) in index.columns().zip(column_names(table, index)).enumerate() {
             let column = &table.columns[at];
-            give(Attribute::plain(index.oid, &name, nth as i64 + 1, type_of(column)).row(), ctx)?;
+            let ty = match (type_of(column), index.terms) {
+                ((column, _), Some(form)) => (gin_key_type(form, column), -1),
+                (column, None) => column,
+            };
+            give(Attribute::plain(index.oid, &name, nth as i64 + 1, ty).row(), ctx)?;
         }
     }
     Ok(())
@@ -157,6 +168,21 @@ fn of_view(view: &query::catalog::view::View, ctx: &mut EvalContext, give: &mut 
     for (nth, (name, ty)) in view.columns.iter().zip(&view.types).enumerate() {
         let column = TableColumn::new(name.clone(), ty.clone(), nth);
         give(Attribute::plain(oids::of_object(view.id), name, nth as i64 + 1, type_of(&column)).row(), ctx)?;
+    }
+    Ok(())
+}
+
+/// Returns the attributes of a composite type with their numbers; `None` for another type. A number that a dropped one had is missing.
+pub fn numbered(ty: &UserType) -> Option<Vec<(i64, &RecordField)>> {
+    let TypeDefinition::Composite(composite) = &ty.definition else { return None };
+    let numbers = composite.attributes.iter().map(|attribute| i64::from(attribute.number));
+    Some(numbers.zip(&composite.row.fields).collect())
+}
+
+fn of_composite(ty: &UserType, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    for (nth, field) in numbered(ty).unwrap_or_default() {
+        let of = (field.number, field.length as i32);
+        give(Attribute::plain(oids::of_object(ty.id), &field.name, nth, of).row(), ctx)?;
     }
     Ok(())
 }

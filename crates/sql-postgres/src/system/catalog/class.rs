@@ -1,4 +1,4 @@
-//! `pg_class`: relations of the system, tables, indexes, views, sequences.
+//! `pg_class`: relations of the system, tables, indexes, views, sequences, composite types.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use query::catalog::Schema;
 use query::catalog::objects::Object;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
+use query::catalog::user_type::UserType;
 use query::catalog::view::View;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
@@ -18,6 +19,7 @@ use crate::system::view::{Shown, ShownIndex, columns, indexes, schema_oid};
 use crate::system::wanted::Wanted;
 use crate::system::{arrays, oids, relations};
 use crate::types::oid::Oid;
+use crate::types::user;
 use crate::value::Value;
 
 struct ClassRow<'r> {
@@ -38,6 +40,8 @@ struct ClassRow<'r> {
     is_temporary: bool,
     rights: Value,
     options: Value,
+    /// `reltype`
+    row_type: Oid,
 }
 
 impl ClassRow<'_> {
@@ -59,15 +63,16 @@ impl ClassRow<'_> {
         is_temporary: false,
         rights: Value::Null,
         options: Value::Null,
+        row_type: 0,
     };
 
     fn row(self) -> Row {
-        let has_file = !matches!(self.kind, 'v') && oids::object_of(self.oid).is_some();
+        let has_file = !matches!(self.kind, 'v' | 'c') && oids::object_of(self.oid).is_some();
         vec![
             oid(self.oid),
             text(self.name),
             oid(self.namespace),
-            oid(0),
+            oid(self.row_type),
             oid(0),
             oid(self.owner),
             oid(self.am),
@@ -130,6 +135,11 @@ pub fn pg_class(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>)
         for found in schema.sequences.values().filter(|sequence| is_named(&sequence.name)) {
             give(sequence(&shown, schema, found), ctx)?;
         }
+        for found in schema.types.values().filter(|ty| is_named(&ty.name)) {
+            if let Some(row) = composite(schema, found) {
+                give(row, ctx)?;
+            }
+        }
     }
     Ok(())
 }
@@ -156,8 +166,27 @@ fn one(shown: &Shown, oid: Oid, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
         Some(Object::Sequence(found)) => {
             schema(&found.schema).map_or(Ok(()), |schema| give(sequence(shown, &schema, &found), ctx))
         }
+        Some(Object::Type(found)) => {
+            let row = schema(&found.schema).and_then(|schema| composite(&schema, &found));
+            row.map_or(Ok(()), |row| give(row, ctx))
+        }
         _ => Ok(()),
     }
+}
+
+/// Returns the row of a type, if it is a composite type.
+fn composite(schema: &Schema, ty: &UserType) -> Option<Row> {
+    let attributes = super::attribute::numbered(ty)?.last().map_or(0, |(number, _)| *number);
+    let row = ClassRow {
+        oid: oids::of_object(ty.id),
+        name: &ty.name,
+        namespace: schema_oid(schema),
+        kind: 'c',
+        attributes: attributes as usize,
+        row_type: user::oid_of(ty),
+        ..ClassRow::PLAIN
+    };
+    Some(row.row())
 }
 
 fn system(relation: &relations::SystemRelation) -> Row {
@@ -213,7 +242,8 @@ fn of_index(shown: &Shown, schema: &Schema, table: &Table, index: &ShownIndex<'_
         namespace: schema_oid(schema),
         owner: shown.owner(&Rights::table(table)),
         kind: 'i',
-        am: oids::BTREE,
+        is_temporary: table.temporary,
+        am: if index.terms.is_some() { oids::GIN } else { oids::BTREE },
         tuples: 0.0,
         attributes: index.columns().count(),
         ..ClassRow::PLAIN
@@ -230,6 +260,7 @@ fn view(shown: &Shown, schema: &Schema, view: &View) -> Row {
         rights: shown.rights(&Rights::view(view), 0),
         kind: 'v',
         has_rules: true,
+        is_temporary: view.temporary,
         options: arrays::texts(view.invoker.then(|| vec!["security_invoker=true".to_owned()])),
         attributes: view.columns.len(),
         ..ClassRow::PLAIN

@@ -146,10 +146,9 @@ fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give
     for check in &table.checks {
         let number = oids::of_object(check.id);
         let columns = Some(crate::system::view::columns_of_check(table, check, ctx));
-        give(
-            Constraint { name: &check.name, columns, expression: text(check_tree(check)), ..plain(number, 'c') }.row(),
-            ctx,
-        )?;
+        let (is_validated, expression) = (check.is_validated, text(check_tree(check)));
+        let row = Constraint { name: &check.name, is_validated, columns, expression, ..plain(number, 'c') }.row();
+        give(row, ctx)?;
     }
     for key in &table.foreign_keys {
         let row = foreign(shown, table, key, plain(oids::of_object(key.id), 'f'));
@@ -179,6 +178,7 @@ fn foreign<'r>(shown: &Shown, table: &Table, key: &'r ForeignKey, plain: Constra
         columns: Some(key.columns.iter().map(|at| number_of(table, *at)).collect()),
         parent_columns,
         deferral: key.deferral,
+        is_validated: key.is_validated,
         operators: Some(key.columns.iter().map(|at| equality(type_of(&table.columns[*at]).0)).collect()),
         ..plain
     };

@@ -71,9 +71,19 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
                     give(row(end, (PG_TYPE, user::oid_of(ty), 0), AUTO), ctx)?;
                 }
             }
+            if let Some(attributes) = super::attribute::numbered(ty) {
+                let class = oids::of_object(ty.id);
+                give(row((PG_CLASS, class, 0), namespace, NORMAL), ctx)?;
+                give(row((PG_TYPE, user::oid_of(ty), 0), (PG_CLASS, class, 0), INTERNAL), ctx)?;
+                for (nth, field) in attributes.into_iter().filter(|(_, field)| user::is_user_type(field.number)) {
+                    give(row((PG_CLASS, class, nth), (PG_TYPE, field.number, 0), NORMAL), ctx)?;
+                }
+            }
             let ends = ty.numbers.iter().map(|number| (PG_TYPE, number.0, 0));
             let of = std::iter::once((namespace, NORMAL)).chain([((PG_TYPE, user::oid_of(ty), 0), INTERNAL)]);
-            for (end, (of, kind)) in ends.zip(of) {
+            // That of a composite type depends on its relation alone.
+            let is_composite = usize::from(ty.row().is_some());
+            for (end, (of, kind)) in ends.zip(of).skip(is_composite) {
                 give(row(end, of, kind), ctx)?;
             }
         }

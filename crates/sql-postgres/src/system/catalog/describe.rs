@@ -2,6 +2,7 @@
 
 use datum::Result;
 use query::catalog::table::Table;
+use query::catalog::user_type::TypeDefinition;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
@@ -18,6 +19,13 @@ pub fn pg_description(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Giv
     }
     for ty in super::user_type::types(&shown, wanted.oid("objoid")).iter().filter(|ty| !ty.comment.is_empty()) {
         give(vec![oid(user::oid_of(ty)), oid(oids::PG_TYPE), number(0), text(&ty.comment)], ctx)?;
+    }
+    for ty in super::user_type::types(&shown, None) {
+        let TypeDefinition::Composite(composite) = &ty.definition else { continue };
+        for attribute in composite.attributes.iter().filter(|attribute| !attribute.comment.is_empty()) {
+            let (class, nth) = (oids::of_object(ty.id), number(attribute.number.into()));
+            give(vec![oid(class), oid(oids::PG_CLASS), nth, text(&attribute.comment)], ctx)?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::system::arrays;
 use crate::system::catalog::attribute::collation_of;
 use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
-use crate::system::operator_class::default_class;
+use crate::system::operator_class::{default_class, gin_class};
 use crate::system::view::{Shown, ShownIndex, indexes, number_of, type_of};
 use crate::system::wanted::Wanted;
 use query::catalog::foreign_key::Deferral;
@@ -30,8 +30,14 @@ fn row(table: &Table, index: &ShownIndex<'_>) -> Row {
     let keys: Vec<i64> = index.columns().map(|at| number_of(table, at)).collect();
     let types: Vec<u32> = index.parts.iter().map(|part| type_of(&table.columns[part.column]).0).collect();
     let collations: Vec<u32> = types.iter().map(|ty| collation_of(*ty)).collect();
-    let classes: Vec<u32> = types.iter().map(|ty| default_class(*ty)).collect();
+    let classes: Vec<u32> = match index.terms {
+        Some(form) => types.iter().map(|ty| gin_class(form, *ty).unwrap_or(0)).collect(),
+        None => types.iter().map(|ty| default_class(*ty)).collect(),
+    };
     let options = index.parts.iter().map(|part| {
+        if index.terms.is_some() {
+            return 0;
+        }
         let (descending, nulls_first) = (part.order.descending, part.order.nulls_first);
         i64::from(descending) | i64::from(nulls_first) << 1
     });

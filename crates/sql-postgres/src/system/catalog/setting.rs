@@ -5,6 +5,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::functions::temporal::values::short_double;
 use crate::session::facts::FactsOf as _;
 use crate::settings::{Kind, SETTINGS, Setting};
 use crate::system::cells::{null, text, truth};
@@ -15,7 +16,7 @@ pub fn pg_settings(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
     let row = |(at, setting): (usize, &Setting)| {
         let (min, max) = match setting.kind {
             Kind::Integer { min, max } => (text(min.to_string()), text(max.to_string())),
-            Kind::Real { min, max } => (text(min.to_string()), text(max.to_string())),
+            Kind::Real { min, max } => (text(short_double(min)), text(short_double(max))),
             _ => (null(), null()),
         };
         vec![

@@ -20,6 +20,7 @@ use crate::value::Value;
 
 /// `typsubscript`, `typinput`, `typoutput`, `typreceive`, `typsend` and `typanalyze`.
 const OF_ENUM: [Oid; 6] = [0, 3506, 3507, 3532, 3533, 0];
+const OF_COMPOSITE: [Oid; 6] = [0, 2290, 2291, 2402, 2403, 0];
 const OF_ARRAY: [Oid; 6] = [6179, 750, 751, 2400, 2401, 3816];
 
 /// Returns the types in question: that of an OID, of it or of its array type, or all.
@@ -73,11 +74,13 @@ fn row(ty: &UserType, own: Oid, namespace: Oid, ctx: &mut EvalContext) -> Row {
         _ if is_array => 'b',
         TypeDefinition::Enumeration(_) => 'e',
         TypeDefinition::Domain(_) => 'd',
+        TypeDefinition::Composite(_) => 'c',
     };
     let domain = user::domain(ty).ok().filter(|_| !is_array);
     let base = domain.map(|domain| (registry::oid_of(&domain.base), registry::typmod_of(&domain.base)));
     let [subscript, input, output, receive, send, analyze] = match domain {
         _ if is_array => OF_ARRAY,
+        None if ty.row().is_some() => OF_COMPOSITE,
         None => OF_ENUM,
         Some(_) => functions_of_domain(own, ctx),
     };
@@ -97,7 +100,7 @@ fn row(ty: &UserType, own: Oid, namespace: Oid, ctx: &mut EvalContext) -> Row {
         truth(false),
         truth(true),
         letter(registry::DELIMITER),
-        oid(0),
+        oid(if kind == 'c' { oids::of_object(ty.id) } else { 0 }),
         oid(subscript),
         oid(form.map_or(0, |row| row.element)),
         oid(form.map_or(0, |row| row.array)),

@@ -11,7 +11,7 @@ use query::nodes::expr::Call;
 
 use super::{object, optional};
 use crate::define::materialized::view_of;
-use crate::define::names::schema_of;
+use crate::define::names::{is_found_in, schema_of, schema_shown};
 use crate::deparse::Style;
 use crate::error::{PgError, state};
 use crate::functions::args::{integer, text, truth};
@@ -79,21 +79,11 @@ pub fn rule(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 /// Returns a relation's name, with its schema unless it is visible and the text is to be pretty.
 fn qualified(schema: &str, name: &str, is_pretty: bool, ctx: &mut EvalContext) -> String {
-    let schema = schema_of(schema).to_owned();
-    match is_pretty && is_visible(&schema, name, ctx) {
+    let (schema, facts) = (schema_of(schema), ctx.facts());
+    match is_pretty && is_found_in(&facts.definitions, &facts.database, &facts.search_path, schema, name) {
         true => quoted(name),
-        false => format!("{}.{}", quoted(&schema), quoted(name)),
+        false => format!("{}.{}", quoted(schema_shown(&facts.definitions, schema)), quoted(name)),
     }
-}
-
-/// Returns whether a relation's name alone finds it.
-fn is_visible(schema: &str, name: &str, ctx: &mut EvalContext) -> bool {
-    let path = ctx.facts().search_path.clone();
-    let Some(shown) = Shown::of(ctx) else { return false };
-    let has = |known: &&String| {
-        shown.schemas().any(|(of, found)| of == known.as_str() && crate::define::names::find(found, name).is_some())
-    };
-    path.iter().find(|known| *known == schema || has(known)).is_some_and(|found| found == schema)
 }
 
 pub fn index(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -130,13 +120,13 @@ pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
         }
         // The condition has parentheses of its own, unless it is pretty.
         Some(Object::Check(table, at)) => {
-            Some(format!("CHECK ({})", check_text(&table, &table.checks[at], style, ctx)?))
+            let check = &table.checks[at];
+            Some(format!("CHECK ({}){}", check_text(&table, check, style, ctx)?, validity_text(check.is_validated)))
         }
         Some(Object::DomainCheck(ty, at)) => {
             let check = &user::domain(&ty)?.checks[at];
             let text = domain_check_text(&ty, check, style, ctx)?;
-            let not_valid = if check.is_validated { "" } else { " NOT VALID" };
-            Some(format!("CHECK ({text}){not_valid}"))
+            Some(format!("CHECK ({text}){}", validity_text(check.is_validated)))
         }
         Some(Object::ForeignKey(table, at)) => Some(foreign_key(&table, &table.foreign_keys[at], style, ctx)),
         _ => None,
@@ -159,7 +149,12 @@ fn foreign_key(table: &Arc<Table>, key: &ForeignKey, _: Style, ctx: &mut EvalCon
         }
     }
     text.push_str(deferral_text(key.deferral));
+    text.push_str(validity_text(key.is_validated));
     text
+}
+
+fn validity_text(is_validated: bool) -> &'static str {
+    if is_validated { "" } else { " NOT VALID" }
 }
 
 fn deferral_text(deferral: Deferral) -> &'static str {
@@ -199,7 +194,8 @@ pub fn serial_sequence(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Res
     let Some(shown) = Shown::of(ctx) else { return Ok(Value::Null) };
     let sequence = column.sequences.first().and_then(|id| match shown.snapshot.object(*id) {
         Some(Object::Sequence(sequence)) => {
-            Some(format!("{}.{}", quoted(view::schema_name(&sequence.schema)), quoted(&sequence.name)))
+            let schema = schema_shown(&shown.snapshot, view::schema_name(&sequence.schema));
+            Some(format!("{}.{}", quoted(schema), quoted(&sequence.name)))
         }
         _ => None,
     });

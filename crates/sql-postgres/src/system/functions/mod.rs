@@ -7,9 +7,11 @@ mod visible;
 
 use datum::Result;
 use query::catalog::objects::Object;
+use query::catalog::user_type::TypeDefinition;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
+use crate::define::names::is_found_in;
 use crate::functions::PgFunction;
 use crate::functions::args::{integer, text};
 use crate::functions::rows::{I, S, V, row, strict};
@@ -63,6 +65,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(6174, "pg_get_statisticsobjdef_columns", &[OID], 0, TEXT, S, true, strict!("pg_get_statisticsobjdef_columns", no_object, S)),
     row(1662, "pg_get_triggerdef", &[OID], 0, TEXT, S, true, strict!("pg_get_triggerdef", no_object, S)),
     row(2730, "pg_get_triggerdef", &[OID, BOOL], 0, TEXT, S, true, strict!("pg_get_triggerdef", no_object, S)),
+    row(2855, "pg_is_other_temp_schema", &[OID], 0, BOOL, S, true, strict!("pg_is_other_temp_schema", is_other_temporary, S)),
+    row(2854, "pg_my_temp_schema", &[], 0, OID, S, true, strict!("pg_my_temp_schema", own_temporary, S)),
     row(2083, "pg_opclass_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_opclass_is_visible", visible::of_class, S)),
     row(2082, "pg_operator_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_operator_is_visible", visible::of_operator, S)),
     row(3829, "pg_opfamily_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_opfamily_is_visible", visible::of_family, S)),
@@ -125,7 +129,16 @@ fn any_description_of(values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 }
 
 fn col_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let Some(Object::Table(table)) = object(values, ctx)? else { return Ok(Value::Null) };
+    let table = match object(values, ctx)? {
+        Some(Object::Table(table)) => table,
+        Some(Object::Type(ty)) => {
+            let TypeDefinition::Composite(composite) = &ty.definition else { return Ok(Value::Null) };
+            let nth = integer(values, 1)?;
+            let found = composite.attributes.iter().find(|attribute| i64::from(attribute.number) == nth);
+            return optional(found.map(|found| found.comment.clone()).filter(|comment| !comment.is_empty()));
+        }
+        _ => return Ok(Value::Null),
+    };
     let nth = integer(values, 1)?;
     let comment = columns(&table).find(|(number, _)| *number == nth).map(|(_, column)| column.comment.clone());
     optional(comment.filter(|comment| !comment.is_empty()))
@@ -134,6 +147,17 @@ fn col_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 /// Of a kind of object of which there are none.
 fn no_object(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::Null)
+}
+
+/// The schema of the session's temporary objects; 0 before the first of them.
+fn own_temporary(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let own = ctx.facts().definitions.temporary().map_or(0, |schema| super::view::schema_oid(schema));
+    Ok(Value::UInt(own.into()))
+}
+
+/// A session does not see the temporary objects of others.
+fn is_other_temporary(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::FALSE)
 }
 
 /// The tablespaces lie in the data folder.
@@ -202,24 +226,13 @@ fn is_visible(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
         Some(Object::Sequence(sequence)) => (sequence.schema.clone(), sequence.name.clone()),
         Some(Object::PrimaryKey(table)) => (table.schema.clone(), crate::define::names::primary_name(&table)),
         Some(Object::Index(table, at)) => (table.schema.clone(), table.indexes[at].name.clone()),
+        Some(Object::Type(ty)) if ty.row().is_some() => (ty.schema.clone(), ty.name.clone()),
         _ => return Ok(if oid < oids::FIRST { Value::FALSE } else { Value::Null }),
     };
     let facts = ctx.facts();
-    let snapshot = facts.shared_definitions();
-    for path in &facts.search_path {
-        let Some(stored) = query::catalog::schema_name::SchemaName::new(&facts.database, path) else { continue };
-        let stored = stored.stored();
-        if *stored == *schema {
-            return Ok(Value::TRUE);
-        }
-        // An earlier schema may hide it.
-        let hides =
-            snapshot.schemas.get(&*stored).is_some_and(|found| crate::define::names::find(found, &name).is_some());
-        if hides {
-            return Ok(Value::FALSE);
-        }
-    }
-    Ok(Value::FALSE)
+    let schema = crate::define::names::schema_of(&schema);
+    let is_found = is_found_in(&facts.definitions, &facts.database, &facts.search_path, schema, &name);
+    Ok(Value::from(is_found))
 }
 
 fn bytes_of(maps: &[engine::rows::MapId], ctx: &mut EvalContext) -> Result<i64> {

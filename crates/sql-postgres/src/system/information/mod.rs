@@ -74,7 +74,8 @@ pub fn tables(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
         }
         let views = schema.views.values().filter(|view| is_wanted(&view.name));
         for view in views.filter(|view| is_seen(&Object::view(view))) {
-            give(row(name, &view.name, "VIEW", false), ctx)?;
+            let kind = if view.temporary { "LOCAL TEMPORARY" } else { "VIEW" };
+            give(row(name, &view.name, kind, false), ctx)?;
         }
     }
     Ok(())

@@ -80,7 +80,7 @@ fn on_tables(
             .values()
             .filter(|table| !table.temporary && table.query.is_none())
             .map(|table| Object::table(table));
-        let objects = tables.chain(of.views.values().map(|view| Object::view(view)));
+        let objects = tables.chain(of.views.values().filter(|view| !view.temporary).map(|view| Object::view(view)));
         for object in objects.filter(|object| is_wanted(&object.name)) {
             let owner = shown.owner(&object);
             let grants = shown.facts().grants_of(&object);
@@ -127,7 +127,7 @@ fn on_columns(
         };
         let tables = of.tables.values().filter(|table| !table.temporary && table.query.is_none());
         let tables = tables.map(|table| (Object::table(table), of_table(table)));
-        let views = of.views.values().map(|view| {
+        let views = of.views.values().filter(|view| !view.temporary).map(|view| {
             (Object::view(view), view.columns.iter().map(|name| (name.clone(), u32::MAX)).collect::<Vec<_>>())
         });
         for (object, names) in tables.chain(views).filter(|(object, _)| is_wanted(&object.name)) {

@@ -51,6 +51,7 @@ pub fn category(oid: Oid) -> Category {
         oid::JSON => Category::Json,
         oid::JSONB => Category::Jsonb,
         oid::RECORD => Category::Composite,
+        oid if user::is_composite(oid) => Category::Composite,
         oid if registry::is_array(oid) => Category::Array,
         _ => Category::Other,
     }

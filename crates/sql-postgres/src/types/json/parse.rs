@@ -60,6 +60,23 @@ pub struct Suspended {
     next: Expected,
 }
 
+/// The bytes of the line that are shown before the end of a wrong token.
+const SHOWN_BYTES: usize = 50;
+
+/// Returns where a wrong token is that ends at a byte: `report_json_context`.
+fn context(text: &str, end: usize) -> String {
+    let before = &text[..end];
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let near = before[line_start..].char_indices().find(|(at, _)| end - line_start - at < SHOWN_BYTES);
+    let skipped = near.map_or(end - line_start, |(at, _)| at);
+    // Dots would take as much room as so few bytes.
+    let start = if skipped <= 3 { line_start } else { line_start + skipped };
+    let prefix = if start > line_start { "..." } else { "" };
+    let suffix = if matches!(text.as_bytes().get(end), None | Some(b'\n' | b'\r')) { "" } else { "..." };
+    let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+    format!("JSON data, line {line}: {prefix}{}{suffix}", &text[start..end])
+}
+
 #[cold]
 pub fn invalid(detail: String) -> PgError {
     PgError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json").detail(detail)
@@ -186,9 +203,15 @@ impl<'t> Parser<'t> {
 
     fn expected(&self, what: &str, token: JsonToken, from: usize) -> PgError {
         if token == JsonToken::End {
-            return invalid("The input string ended unexpectedly.".to_owned());
+            return self.wrong("The input string ended unexpectedly.".to_owned(), self.at);
         }
-        invalid(format!("Expected {what}, but found \"{}\".", &self.text[from..self.at]))
+        self.wrong(format!("Expected {what}, but found \"{}\".", &self.text[from..self.at]), self.at)
+    }
+
+    /// Returns the error of a token that ends at a byte.
+    #[cold]
+    fn wrong(&self, detail: String, end: usize) -> PgError {
+        invalid(detail).within(|| context(self.text, end))
     }
 
     /// Returns the next token and where it begins.
@@ -229,7 +252,10 @@ impl<'t> Parser<'t> {
             self.at += 1;
             match byte {
                 b'"' => return Ok(()),
-                0..=0x1f => return Err(invalid(format!("Character with value 0x{byte:02x} must be escaped."))),
+                0..=0x1f => {
+                    let detail = format!("Character with value 0x{byte:02x} must be escaped.");
+                    return Err(self.wrong(detail, self.at - 1));
+                }
                 b'\\' => self.escape(from)?,
                 _ => {}
             }
@@ -248,19 +274,21 @@ impl<'t> Parser<'t> {
                         None => return Err(self.unfinished_string(from)),
                         Some(digit) if digit.is_ascii_hexdigit() => self.at += 1,
                         Some(_) => {
-                            return Err(invalid("\"\\u\" must be followed by four hexadecimal digits.".to_owned()));
+                            let bad = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+                            let detail = "\"\\u\" must be followed by four hexadecimal digits.".to_owned();
+                            return Err(self.wrong(detail, self.at + bad));
                         }
                     }
                 }
                 Ok(())
             }
-            other => Err(invalid(format!("Escape sequence \"\\{other}\" is invalid."))),
+            other => Err(self.wrong(format!("Escape sequence \"\\{other}\" is invalid."), self.at)),
         }
     }
 
     /// The error of a string that does not end.
     fn unfinished_string(&self, from: usize) -> PgError {
-        invalid(format!("Token \"{}\" is invalid.", &self.text[from..]))
+        self.wrong(format!("Token \"{}\" is invalid.", &self.text[from..]), self.text.len())
     }
 
     fn digits(&mut self) -> usize {
@@ -295,7 +323,7 @@ impl<'t> Parser<'t> {
         let rest = self.word_end();
         if rest > self.at || !is_valid {
             self.at = rest;
-            return Err(invalid(format!("Token \"{}\" is invalid.", &self.text[from..rest])));
+            return Err(self.wrong(format!("Token \"{}\" is invalid.", &self.text[from..rest]), rest));
         }
         Ok(())
     }
@@ -313,7 +341,57 @@ impl<'t> Parser<'t> {
         }
         match &self.text[from..self.at] {
             "true" | "false" | "null" => Ok(()),
-            other => Err(invalid(format!("Token \"{other}\" is invalid."))),
+            other => Err(self.wrong(format!("Token \"{other}\" is invalid."), self.at)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context_of(text: &str) -> String {
+        let mut parser = Parser::new(text);
+        loop {
+            match parser.event() {
+                Ok(Event::Finished) => panic!("{text} is valid"),
+                Ok(_) => {}
+                Err(error) => return error.context.unwrap_or_default().into(),
+            }
+        }
+    }
+
+    /// The lines are those of a PostgreSQL 16 server.
+    #[test]
+    fn an_error_shows_the_line_in_which_it_is() {
+        for (text, context) in [
+            ("{\"a\":1,}", "JSON data, line 1: {\"a\":1,}"),
+            ("{\"a\": tru}", "JSON data, line 1: {\"a\": tru..."),
+            ("{\"a\":1", "JSON data, line 1: {\"a\":1"),
+            ("\"abc", "JSON data, line 1: \"abc"),
+            ("{\"a\"\n:true,\n\"b\":xyz}", "JSON data, line 3: \"b\":xyz..."),
+            ("[1,2] 3", "JSON data, line 1: [1,2] 3"),
+            (
+                "{\"averyveryverylongfieldname\":10, \"another\":[1,2,3,4,5,6,7,8,9,10,11,12 13]}",
+                "JSON data, line 1: ...ame\":10, \"another\":[1,2,3,4,5,6,7,8,9,10,11,12 13...",
+            ),
+            (" {\"éééééééééééééééééééééééééééééééé\":tru}", "JSON data, line 1: ...éééééééééééééééééééééé\":tru..."),
+            ("\"a\nb\"", "JSON data, line 1: \"a"),
+            ("\"a\\x\"", "JSON data, line 1: \"a\\x..."),
+            ("\"a\\u00zz\"", "JSON data, line 1: \"a\\u00z..."),
+            ("\"a\\u00", "JSON data, line 1: \"a\\u00"),
+            ("01", "JSON data, line 1: 01"),
+            ("-", "JSON data, line 1: -"),
+            ("1.5e", "JSON data, line 1: 1.5e"),
+            ("[1,\n 2,,3]", "JSON data, line 2:  2,,..."),
+            ("", "JSON data, line 1: "),
+            ("  ", "JSON data, line 1:   "),
+            ("{\"a\":{\"b\":[1,2,{\"c\":nul}]}, \"d\": 1}\n", "JSON data, line 1: {\"a\":{\"b\":[1,2,{\"c\":nul..."),
+            ("&", "JSON data, line 1: &"),
+            ("\"x\\", "JSON data, line 1: \"x\\"),
+            ("[1,2,3\r\n", "JSON data, line 2: "),
+        ] {
+            assert_eq!(context_of(text), context, "{text}");
         }
     }
 }

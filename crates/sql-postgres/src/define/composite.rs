@@ -1,0 +1,455 @@
+//! CREATE TYPE AS (...) and ALTER TYPE of attributes.
+//!
+//! Values carry the names and types of their fields. So a change of attributes writes the tables anew whose columns have values of the type (PS-53). The types of attributes stay as they are while there are such columns; nothing changes while the text
+//! of a definition names the type or reads such a column.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datum::value::{RecordField, RecordType};
+use datum::{Array, Storage};
+use query::catalog::Snapshot;
+use query::catalog::table::{Default, Table};
+use query::catalog::user_type::{CompositeAttribute, CompositeDefinition, TypeDefinition, UserType};
+use query::types::TypeId;
+use syntax::postgres::tree::{AlterAttributeCmd, AlterCompositeStmt, AnyName, AttributeDef, CreateCompositeStmt};
+
+use crate::bind::domain::has_domain;
+use crate::bind::{self, TableExpression};
+use crate::define::alter::{From, missing_column};
+use crate::define::names::{find, has_relation};
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+use crate::types::oid::{self, Oid};
+use crate::types::{record, registry, user};
+use crate::value::Value;
+
+/// The most attributes that a type can have had.
+const ATTRIBUTES_MAX: usize = 1600;
+/// The most composite types within each other.
+const LEVELS_MAX: usize = 32;
+
+#[cold]
+fn too_many() -> PgError {
+    PgError::new(state::TOO_MANY_COLUMNS, format!("tables can have at most {ATTRIBUTES_MAX} columns"))
+}
+
+#[cold]
+fn too_deep() -> PgError {
+    let message = format!("composite types are within each other at most {LEVELS_MAX} times");
+    PgError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+#[cold]
+fn existing_attribute(name: &str, ty: &str) -> PgError {
+    PgError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" of relation \"{ty}\" already exists"))
+}
+
+/// Returns the type of a name that should be a composite type's.
+fn composite(ty: &UserType) -> Result<&CompositeDefinition> {
+    match &ty.definition {
+        TypeDefinition::Composite(composite) => Ok(composite),
+        _ => Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a composite type", ty.name))),
+    }
+}
+
+/// Returns the composite type of a field, or of the elements of its arrays.
+fn within(number: Oid) -> Option<Oid> {
+    let element = registry::by_oid(number).map_or(0, |row| row.element);
+    [number, element].into_iter().find(|oid| user::is_composite(*oid))
+}
+
+/// Returns how many composite types lie within each other in values of these types, each of which is counted once.
+fn levels(snapshot: &Snapshot, types: impl Iterator<Item = Oid>) -> usize {
+    let rows: BTreeMap<Oid, &Arc<RecordType>> =
+        snapshot.user_types().filter_map(|ty| Some((user::oid_of(ty), ty.row()?))).collect();
+    let mut level: BTreeSet<Oid> = types.filter_map(within).collect();
+    let mut count = 0;
+    // No type is within itself, so the levels end.
+    while !level.is_empty() && count <= LEVELS_MAX {
+        count += 1;
+        let fields = level.iter().filter_map(|ty| rows.get(ty)).flat_map(|row| &row.fields);
+        level = fields.filter_map(|field| within(field.number)).collect();
+    }
+    count
+}
+
+/// A change of a composite type's attributes, as its values follow it.
+#[derive(Debug)]
+pub(super) struct Reshape {
+    /// The new type.
+    row: Arc<RecordType>,
+    /// For each new attribute its place among the old ones; `None`: it is new.
+    from: Vec<Option<usize>>,
+}
+
+impl Reshape {
+    /// Returns a value with the new attributes, also of rows within it.
+    pub fn of(&self, value: &Value) -> datum::Result<Value> {
+        Ok(match value {
+            Value::Record(old) => {
+                let mut values = old.values().iter().map(|value| self.of(value)).collect::<datum::Result<Vec<_>>>()?;
+                if old.ty().number != self.row.number {
+                    return record::record(old.ty(), values);
+                }
+                let mut taken = |from: &Option<usize>| from.and_then(|at| values.get_mut(at)).map(std::mem::take);
+                let values = self.from.iter().map(|from| taken(from).unwrap_or_default()).collect();
+                record::record(&self.row, values)?
+            }
+            Value::Array(old) if old.element().storage == Storage::Record && !old.is_empty() => {
+                let values = old.values().iter().map(|value| self.of(value)).collect::<datum::Result<Vec<_>>>()?;
+                Value::Array(Array::new(old.element(), old.dimensions(), values))
+            }
+            other => other.clone(),
+        })
+    }
+}
+
+/// A definition that is made or changed.
+struct CompositeDraft {
+    name: String,
+    fields: Vec<RecordField>,
+    attributes: Vec<CompositeAttribute>,
+    last_number: u16,
+}
+
+impl CompositeDraft {
+    fn of(ty: &UserType, definition: &CompositeDefinition) -> CompositeDraft {
+        let CompositeDefinition { row, attributes, last_number } = definition;
+        let (fields, attributes) = (row.fields.to_vec(), attributes.clone());
+        CompositeDraft { name: ty.name.clone(), fields, attributes, last_number: *last_number }
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| *field.name == *name)
+    }
+
+    fn add(&mut self, field: RecordField) -> Result<()> {
+        if self.place(&field.name).is_some() {
+            return Err(existing_attribute(&field.name, &self.name));
+        }
+        if usize::from(self.last_number) >= ATTRIBUTES_MAX {
+            return Err(too_many());
+        }
+        self.last_number += 1;
+        self.fields.push(field);
+        self.attributes.push(CompositeAttribute { number: self.last_number, comment: String::new() });
+        Ok(())
+    }
+
+    fn settle(self, number: Oid) -> TypeDefinition {
+        let CompositeDraft { name: _, fields, attributes, last_number } = self;
+        let row = Arc::new(RecordType { number, fields: fields.into() });
+        TypeDefinition::Composite(CompositeDefinition { row, attributes, last_number })
+    }
+}
+
+impl Session {
+    /// Returns an attribute as the field of a record.
+    fn attribute(&mut self, def: &AttributeDef, text: &str) -> Result<RecordField> {
+        let AttributeDef { name, ty, collation } = def;
+        let name = &name.value;
+        if ty.setof {
+            let message = format!("column \"{name}\" cannot be declared SETOF");
+            return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        let found = self.with_environment(&[], |environment, ctx| bind::bind_type_name(environment, ctx, text, ty));
+        let (number, typmod) = found.map_err(|error| PgError { position: None, ..error })?;
+        if matches!(number, oid::RECORD | oid::RECORD_ARRAY) && typmod >= 0 {
+            return Err(PgError::unsupported("an attribute of the row type of a table"));
+        }
+        let row = registry::by_oid(number);
+        let Some(row) = row.filter(|row| row.kind.has_values()) else {
+            let message = format!("column \"{name}\" has pseudo-type {}", registry::format_type(number, None));
+            return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+        };
+        if has_domain(number) {
+            return Err(PgError::unsupported("an attribute of a domain"));
+        }
+        if let Some(collation) = collation {
+            if !row.is_collatable {
+                let message = format!("collations are not supported by type {}", registry::format_type(number, None));
+                return Err(PgError::new(state::DATATYPE_MISMATCH, message));
+            }
+            if !matches!(collation.last(), "C" | "POSIX" | "default") {
+                return Err(PgError::unsupported(format!("collation \"{}\"", collation.last())));
+            }
+        }
+        Ok(record::field(name, &registry::column_type(number, typmod, true)))
+    }
+
+    pub(super) fn create_composite(&mut self, create: &CreateCompositeStmt, text: &str) -> Result<()> {
+        let CreateCompositeStmt { name, attributes } = create;
+        let name = self.relation_name_of(name)?;
+        let schema = self.creation_schema(&name)?;
+        self.refuse_temporary_type(&schema)?;
+        let catalog = self.catalog.clone();
+        self.refuse_taken_type(&catalog, &schema, &name.name)?;
+        if attributes.len() > ATTRIBUTES_MAX {
+            return Err(too_many());
+        }
+        let (fields, made) = (Vec::new(), Vec::new());
+        let mut draft = CompositeDraft { name: name.name.clone(), fields, attributes: made, last_number: 0 };
+        for def in attributes {
+            if draft.place(&def.name.value).is_some() {
+                let message = format!("column \"{}\" specified more than once", def.name.value);
+                return Err(PgError::new(state::DUPLICATE_COLUMN, message));
+            }
+            let field = self.attribute(def, text)?;
+            draft.add(field)?;
+        }
+        if catalog.schemas.get(&schema).is_some_and(|schema| find(schema, &name.name).is_some()) {
+            return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.name)));
+        }
+        if levels(&catalog, draft.fields.iter().map(|field| field.number)) >= LEVELS_MAX {
+            return Err(too_deep());
+        }
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        let id = writing.new_id();
+        let [oid, array] = user::composite_oids(id)?;
+        let definition = draft.settle(oid);
+        let (numbers, name) = (vec![TypeId(oid), TypeId(array)], name.name);
+        let (maker, comment) = (crate::MAKER, String::new());
+        writing.put_type(UserType { id, maker, schema, name, numbers, comment, definition })?;
+        self.finish(writing)
+    }
+
+    /// Fails for a new name of a composite type that a relation has.
+    pub(super) fn refuse_relation_name(&self, ty: &UserType, schema: &str, to: &str) -> Result<()> {
+        let is_taken = self.catalog.schemas.get(schema).is_some_and(|schema| has_relation(schema, to));
+        match is_taken && ty.row().is_some() {
+            true => Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the composite type that ALTER TYPE changes.
+    fn altered_composite(&mut self, name: &AnyName) -> Result<Arc<UserType>> {
+        let relation = self.relation_name_of(name)?;
+        match self.user_type(name) {
+            Ok(Ok(ty)) => composite(&ty).map(|_| ty.clone()),
+            Ok(Err(_)) => Err(self.missing_relation(&relation, None)),
+            Err(error) if error.state == state::UNDEFINED_OBJECT => match self.relation(&relation)? {
+                Some(_) => {
+                    let message = format!("\"{}\" is not a composite type", relation.name);
+                    Err(PgError::new(state::WRONG_OBJECT_TYPE, message))
+                }
+                None => Err(self.missing_relation(&relation, None)),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn alter_composite(&mut self, alter: &AlterCompositeStmt, text: &str) -> Result<()> {
+        let AlterCompositeStmt { name, commands } = alter;
+        let ty = self.altered_composite(name)?;
+        let mut draft = CompositeDraft::of(&ty, composite(&ty)?);
+        // As in PostgreSQL, attributes are dropped first, then changed, then added.
+        let order = |command: &&AlterAttributeCmd| match command {
+            AlterAttributeCmd::Drop { .. } => 0,
+            AlterAttributeCmd::Retype(_) => 1,
+            AlterAttributeCmd::Add(_) => 2,
+        };
+        let mut commands: Vec<&AlterAttributeCmd> = commands.iter().collect();
+        commands.sort_by_key(order);
+        for command in commands {
+            match command {
+                AlterAttributeCmd::Drop { name, missing_ok } => match draft.place(&name.value) {
+                    Some(at) => {
+                        draft.fields.remove(at);
+                        draft.attributes.remove(at);
+                    }
+                    None if *missing_ok => {
+                        let error = missing_column(&name.value, &ty.name);
+                        self.skip_notice(super::SUCCESSFUL, error.message + ", skipping");
+                    }
+                    None => return Err(missing_column(&name.value, &ty.name)),
+                },
+                AlterAttributeCmd::Retype(def) => {
+                    let at = draft.place(&def.name.value);
+                    let at = at.ok_or_else(|| missing_column(&def.name.value, &ty.name))?;
+                    draft.fields[at] = self.member(&ty, def, text)?;
+                }
+                AlterAttributeCmd::Add(def) => {
+                    if draft.place(&def.name.value).is_some() {
+                        return Err(existing_attribute(&def.name.value, &ty.name));
+                    }
+                    let field = self.member(&ty, def, text)?;
+                    draft.add(field)?;
+                }
+            }
+        }
+        self.put_attributes(&ty, draft)
+    }
+
+    /// Returns an attribute of a type that is there. Fails if the type would be within itself.
+    fn member(&mut self, ty: &UserType, def: &AttributeDef, text: &str) -> Result<RecordField> {
+        let field = self.attribute(def, text)?;
+        let inside = within(field.number);
+        let family = self.catalog.user_types_over(ty);
+        if family.iter().any(|over| Some(user::oid_of(over)) == inside) {
+            let shown = registry::format_type(user::oid_of(ty), None);
+            let message = format!("composite type {shown} cannot be made a member of itself");
+            return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        Ok(field)
+    }
+
+    /// Stores the changed attributes of a type that nothing uses but other types.
+    fn put_attributes(&mut self, ty: &Arc<UserType>, draft: CompositeDraft) -> Result<()> {
+        let known = composite(ty)?;
+        if *known.row.fields == *draft.fields {
+            return Ok(());
+        }
+        let place = |number: u16| known.attributes.iter().position(|known| known.number == number);
+        let from: Vec<Option<usize>> = draft.attributes.iter().map(|attribute| place(attribute.number)).collect();
+        let is_retyped = draft.fields.iter().zip(&from).any(|(field, from)| {
+            let old = from.map(|from| &known.row.fields[from]);
+            old.is_some_and(|old| (old.number, old.length) != (field.number, field.length))
+        });
+        if is_retyped {
+            self.refuse_columns_of(ty)?;
+        }
+        self.refuse_texts_of(ty, "ALTER")?;
+        let tables = self.tables_with(ty)?;
+        let above = self.catalog.user_types_over(ty);
+        let tops = above.iter().map(|over| levels(&self.catalog, std::iter::once(user::oid_of(over))));
+        let own = levels(&self.catalog, std::iter::once(user::oid_of(ty)));
+        let over = tops.max().unwrap_or(own).saturating_sub(own);
+        if over + 1 + levels(&self.catalog, draft.fields.iter().map(|field| field.number)) > LEVELS_MAX {
+            return Err(too_deep());
+        }
+        let definition = draft.settle(user::oid_of(ty));
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        let changed = writing.put_type(UserType { definition, ..(**ty).clone() })?;
+        self.finish(writing)?;
+        let Some(row) = changed.row().cloned() else { return Ok(()) };
+        let reshape = Arc::new(Reshape { row, from });
+        for (table, columns) in tables {
+            let reshape = reshape.clone();
+            self.change_table(&table, |_, draft, _| {
+                for at in columns {
+                    draft.from[at] = From::Reshaped(at, reshape.clone());
+                    let column = &mut draft.new.columns[at];
+                    column.initial = reshape.of(&column.initial)?;
+                    if let Default::Value(value) = &column.default {
+                        column.default = Default::Value(reshape.of(value)?);
+                    }
+                }
+                draft.rebuild = true;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the tables that have columns of a type, or of one that is over it, with these columns. Fails if the text of a definition reads one.
+    fn tables_with(&mut self, ty: &UserType) -> Result<Vec<(Arc<Table>, Vec<usize>)>> {
+        let family = self.catalog.user_types_over(ty);
+        let shown = registry::format_type(user::oid_of(ty), None);
+        let refused =
+            |object: &str| PgError::unsupported(format!("ALTER of type {shown}, whose values {object} reads,"));
+        let views = self.views_of_database();
+        let mut found = Vec::new();
+        for table in self.tables_of_database() {
+            let is_of_type = |number: &TypeId| family.iter().any(|ty| ty.numbers.contains(number));
+            let columns = table.columns.iter().enumerate();
+            let columns: Vec<usize> =
+                columns.filter(|(_, column)| is_of_type(&column.ty.id)).map(|(at, _)| at).collect();
+            if columns.is_empty() {
+                continue;
+            }
+            let name = self.shown_relation(&table.schema, &table.name);
+            if table.maker != crate::MAKER || table.query.is_some() {
+                return Err(refused(&format!("materialized view {name}")));
+            }
+            let reads = |read: Vec<usize>| read.iter().any(|at| columns.contains(at));
+            for (at, column) in table.columns.iter().enumerate() {
+                let is_read = match &column.generated {
+                    Some(generated) => {
+                        reads(self.read_by(&table, &generated.text, TableExpression::Generated, Some(at)).0)
+                    }
+                    None => columns.contains(&at) && matches!(column.default, Default::Expression(_)),
+                };
+                if is_read {
+                    let what = if column.is_hidden() { "an index" } else { "an expression" };
+                    return Err(refused(&format!("{what} of table {name}")));
+                }
+            }
+            for check in &table.checks {
+                if reads(self.read_by(&table, &check.text, TableExpression::Check, None).0) {
+                    return Err(refused(&format!("constraint {} on table {name}", check.name)));
+                }
+            }
+            if table.foreign_keys.iter().any(|key| reads(key.columns.clone())) {
+                return Err(refused(&format!("a foreign key of table {name}")));
+            }
+            for view in &views {
+                if columns.iter().any(|at| self.reads_column(view, &table, &table.columns[*at].name)) {
+                    return Err(refused(&self.shown_view(view)));
+                }
+            }
+            found.push((table, columns));
+        }
+        Ok(found)
+    }
+
+    /// Fails if a column has values of a type, or of one that is over it.
+    fn refuse_columns_of(&mut self, ty: &UserType) -> Result<()> {
+        let family = self.catalog.user_types_over(ty);
+        let tables = self.tables_of_database();
+        // As in PostgreSQL, columns of arrays are found first.
+        for place in [1, 0] {
+            let is_it = |number| family.iter().any(|ty| ty.numbers.get(place) == Some(number));
+            for table in &tables {
+                let mut columns = table.columns.iter().filter(|column| !column.is_hidden());
+                if let Some(column) = columns.find(|column| is_it(&column.ty.id)) {
+                    let column = format!("{}.{}", table.name, column.name);
+                    let message = format!("cannot alter type \"{}\" because column \"{column}\" uses it", ty.name);
+                    return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename_attribute(&mut self, name: &AnyName, from: &str, to: &str) -> Result<()> {
+        let ty = self.altered_composite(name)?;
+        let mut draft = CompositeDraft::of(&ty, composite(&ty)?);
+        let Some(at) = draft.place(from) else {
+            return Err(PgError::new(state::UNDEFINED_COLUMN, format!("column \"{from}\" does not exist")));
+        };
+        if draft.place(to).is_some() {
+            return Err(existing_attribute(to, &ty.name));
+        }
+        draft.fields[at].name = to.into();
+        self.put_attributes(&ty, draft)
+    }
+
+    /// Drops an attribute whose type is dropped.
+    pub(super) fn drop_attribute(&mut self, ty: &UserType, name: &str) -> Result<()> {
+        let Some(ty) = self.catalog.user_type(&ty.schema, &ty.name).cloned() else { return Ok(()) };
+        let mut draft = CompositeDraft::of(&ty, composite(&ty)?);
+        if let Some(at) = draft.place(name) {
+            draft.fields.remove(at);
+            draft.attributes.remove(at);
+        }
+        self.put_attributes(&ty, draft)
+    }
+
+    /// COMMENT ON COLUMN of a composite type. `false`: the name is not one's.
+    pub(super) fn comment_on_attribute(&mut self, name: &AnyName, attribute: &str, comment: &str) -> Result<bool> {
+        let Ok(Ok(ty)) = self.user_type(name) else { return Ok(false) };
+        let TypeDefinition::Composite(mut definition) = ty.definition.clone() else { return Ok(false) };
+        let place = definition.row.fields.iter().position(|field| *field.name == *attribute);
+        let at = place.ok_or_else(|| missing_column(attribute, &ty.name))?;
+        comment.clone_into(&mut definition.attributes[at].comment);
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        writing.put_type(UserType { definition: TypeDefinition::Composite(definition), ..(*ty).clone() })?;
+        self.finish(writing)?;
+        Ok(true)
+    }
+}

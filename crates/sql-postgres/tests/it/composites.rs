@@ -1,0 +1,170 @@
+//! Composite types: restarts, two sessions, plans, bounds.
+
+use crate::world::World;
+
+#[test]
+fn composite_types_and_their_values_are_the_same_after_a_crash() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create type pair as (a int, x date, b text)");
+    client.run("create type nest as (p pair, ps pair[], n numeric(6,2))");
+    client.run("alter type pair drop attribute x");
+    client.run("comment on column pair.b is 'the second'");
+    client.run("create table t (p pair primary key, n nest)");
+    client.run("create index on t (n)");
+    client.run("insert into t values ((1, 'x'), ((2, 'y'), array['(3,z)'::pair, null], 1.239)), ((2, null), null)");
+    let facts = "select attrelid, attname, attnum, atttypid, col_description(attrelid, attnum) from pg_attribute
+        where attrelid in (select typrelid from pg_type where typname in ('pair', 'nest')) and not attisdropped order by 1, 3";
+    let before = client.run(facts);
+    assert_eq!(before.len(), 5);
+    // What is open when the power fails is gone.
+    let mut other = world.session();
+    other.run("begin");
+    other.run("create type lost as (a int)");
+    drop(other);
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(client.run(facts), before);
+    let row = r#"(1,x)|("(2,y)","{""(3,z)"",NULL}",1.24)"#;
+    assert_eq!(client.run("select * from t where p = row(1, 'x')::pair"), [row]);
+    assert_eq!(client.run("select * from t where n = row(row(2, 'y'), '{\"(3,z)\",NULL}', 1.24)::nest"), [row]);
+    assert_eq!(client.run("select '(1)'::lost")[0], "ERROR:  42704: type \"lost\" does not exist");
+    client.run("drop table t");
+    client.run("alter type pair add attribute c int");
+    let number = "select attnum from pg_attribute where attrelid = 'pair'::regclass and attname = 'c'";
+    assert_eq!(client.run(number), ["4"], "a number is given once");
+}
+
+#[test]
+fn attributes_do_not_change_under_a_table_that_is_being_made() {
+    let mut world = World::new();
+    let (mut one, mut other) = (world.session(), world.session());
+    one.run("create type pair as (a int, b text)");
+    one.run("create type nest as (p pair[])");
+    other.run("set lock_timeout = '20ms'");
+    one.run("begin");
+    one.run("create table t (n nest)");
+    let timeout = ["ERROR:  55P03: canceling statement due to lock timeout"];
+    assert_eq!(other.run("alter type nest add attribute c int"), timeout);
+    assert_eq!(other.run("alter type pair add attribute c int"), timeout, "the table has it within another type");
+    one.run("commit");
+    one.run("insert into t values (row(array[row(1, 'x')::pair]))");
+    let used = "ERROR:  0A000: cannot alter type \"pair\" because column \"t.n\" uses it";
+    assert_eq!(other.run("alter type pair alter attribute a type bigint")[0], used);
+    one.run("prepare p as select * from t");
+    assert_eq!(one.run("execute p"), [r#"("{""(1,x)""}")"#]);
+    one.run("begin");
+    assert_eq!(one.run("select (n).p[1].a from t"), ["1"]);
+    assert_eq!(other.run("alter type pair add attribute c int"), timeout, "the table is read");
+    one.run("commit");
+    assert_eq!(other.run("alter type pair add attribute c int"), ["ALTER TYPE"]);
+    assert_eq!(one.run("execute p"), [r#"("{""(1,x,)""}")"#]);
+    other.run("begin");
+    assert_eq!(other.run("alter type pair drop attribute b"), ["ALTER TYPE"]);
+    assert_eq!(other.run("select * from t"), [r#"("{""(1,)""}")"#]);
+    other.run("rollback");
+    assert_eq!(other.run("select * from t"), [r#"("{""(1,x,)""}")"#]);
+    assert_eq!(other.run("alter type pair drop attribute c"), ["ALTER TYPE"]);
+    one.run("drop table t");
+    one.run("begin");
+    one.run("create type over as (p pair)");
+    assert_eq!(other.run("drop type pair cascade").last().unwrap(), timeout[0]);
+    one.run("rollback");
+    assert_eq!(other.run("alter type pair drop attribute a"), ["ALTER TYPE"]);
+    assert_eq!(one.run("select '(x)'::pair"), ["(x)"]);
+}
+
+#[test]
+fn plans_follow_changes_of_attributes() {
+    let mut world = World::new();
+    let (mut one, mut other) = (world.session(), world.session());
+    one.run("create type pair as (a int, b text)");
+    one.run("prepare p as select row(1, 'x')::pair, (row(1, 'x')::pair).a");
+    assert_eq!(one.run("execute p"), ["(1,x)|1"]);
+    other.run("alter type pair rename attribute a to c");
+    assert_eq!(one.run("execute p")[0], "ERROR:  42703: column \"a\" not found in data type pair");
+    other.run("alter type pair rename attribute c to a");
+    assert_eq!(one.run("execute p"), ["(1,x)|1"]);
+    one.run("begin");
+    one.run("alter type pair add attribute c int");
+    assert_eq!(one.run("select '(1,x,2)'::pair"), ["(1,x,2)"]);
+    assert_eq!(other.run("select '(1,x)'::pair"), ["(1,x)"]);
+    one.run("rollback");
+    assert_eq!(one.run("select '(1,x)'::pair"), ["(1,x)"]);
+}
+
+#[test]
+fn composite_types_are_bounded() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create type c0 as (a int)");
+    let made = (1..40).map(|nth| client.run(&format!("create type c{nth} as (p c{}[], q c{0})", nth - 1)));
+    let made: Vec<Vec<String>> = made.collect();
+    let refused = made.iter().position(|lines| lines[0] != "CREATE TYPE").unwrap();
+    assert_eq!(made[refused][0], "ERROR:  54000: composite types are within each other at most 32 times");
+    let last = refused;
+    assert_eq!(client.run(&format!("select row(null, null)::c{last}")), ["(,)"]);
+    assert_eq!(client.run(&format!("select row(null, null)::c{last} = '(,)'::c{last}")), ["t"]);
+    // No way around it from within.
+    client.run("create type other as (a int)");
+    assert_eq!(
+        client.run("alter type c0 add attribute o other")[0],
+        "ERROR:  54000: composite types are within each other at most 32 times"
+    );
+    let attributes = |count: usize| (0..count).map(|nth| format!("a{nth} int")).collect::<Vec<_>>().join(", ");
+    let many = client.run(&format!("create type many as ({})", attributes(1601)));
+    assert_eq!(many, ["ERROR:  54011: tables can have at most 1600 columns"]);
+    assert_eq!(client.run(&format!("create type many as ({})", attributes(1600))), ["CREATE TYPE"]);
+    let more = client.run("alter type many drop attribute a0, add attribute b int");
+    assert_eq!(more, ["ERROR:  54011: tables can have at most 1600 columns"]);
+    assert_eq!(client.run("select (null::many).a1599"), [""]);
+}
+
+#[test]
+fn values_follow_the_attributes_of_their_type() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create type pair as (a int, b text)");
+    client.run("create type nest as (p pair, ps pair[])");
+    client.run("create table t (id int primary key, p pair unique default '(8,d)', n nest, ps pair[])");
+    client.run("insert into t values (1, '(1,x)', '(\"(2,y)\",\"{\"\"(3,z)\"\",NULL}\")', '{\"(4,w)\"}'), (2, null, null, '{}')");
+    let changed = client.run("alter type pair drop attribute a, add attribute c int");
+    assert_eq!(changed, ["ALTER TYPE"]);
+    client.run("insert into t (id) values (3)");
+    let rows = [r#"1|(x,)|("(y,)","{""(z,)"",NULL}")|{"(w,)"}"#, "2|||{}", "3|(d,)||"];
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(client.run("select * from t order by id"), rows);
+    assert_eq!(client.run("select id from t where p = row('x', null)::pair"), ["1"]);
+    let twice = client.run("insert into t values (4, ('x', null))");
+    assert_eq!(twice[0], "ERROR:  23505: duplicate key value violates unique constraint \"t_p_key\"");
+    // A text that reads a field would lose it.
+    for (define, object, undo) in [
+        ("create view v as select (p).b from t", "view v", "drop view v"),
+        ("create view v as select * from t", "view v", "drop view v"),
+        (
+            "alter table t add check ((p).b <> '')",
+            "constraint t_p_check on table t",
+            "alter table t drop constraint t_p_check",
+        ),
+        ("create index i on t (((n).p))", "an index of table t", "drop index i"),
+        ("create index i on t (id) where (p).c > 1", "an index of table t", "drop index i"),
+        (
+            "alter table t add b text generated always as ((p).b) stored",
+            "an expression of table t",
+            "alter table t drop b",
+        ),
+    ] {
+        client.run(define);
+        let refused = format!("ERROR:  0A000: ALTER of type pair, whose values {object} reads, is not supported");
+        assert_eq!(client.run("alter type pair rename attribute b to d")[0], refused, "{define}");
+        client.run(undo);
+    }
+    client.run("alter table t alter column n set default row(null, null)");
+    let refused =
+        "ERROR:  0A000: ALTER of type pair, which default value for column n of table t names, is not supported";
+    assert_eq!(client.run("alter type pair rename attribute b to d")[0], refused);
+    client.run("alter table t alter column n drop default");
+    assert_eq!(client.run("alter type pair rename attribute b to d"), ["ALTER TYPE"]);
+    assert_eq!(client.run("select row_to_json(p) from t where id = 1"), [r#"{"d":"x","c":null}"#]);
+}
