@@ -1,10 +1,10 @@
-//! `beluga check`, `beluga backup` and `beluga restore`: operations on a whole data folder.
+//! `beluga check` and `beluga backup`: operations on a whole database.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::Engine;
-use os::{Folder, RealFolder};
+use os::RealFolder;
 use sql_mysql::Database;
 
 use crate::control;
@@ -12,21 +12,29 @@ use crate::exit::{Exit, Failure, say};
 use crate::log;
 use crate::settings::load::Arguments;
 use crate::settings::{Name, Settings};
-use crate::store::{self, Until};
+use crate::shared::{self, Patience};
+use crate::store::{self, Held, Until};
 
 /// Options of an engine that is opened only to check or to copy: it writes little WAL, possibly to a disk that is nearly full.
 const BRIEF_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Checks everything in a folder that no server uses. Recovery brings the folder up to date first, as at any start.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
-    let engine = open(settings, path, Until::default())?;
+    let held = hold(settings, path)?;
+    let is_backup = held.is_backup()?;
+    let engine = open(settings, &held)?;
     engine.stop_background();
-    let report = engine.check().map_err(|e| store::failure(path, e))?;
+    let report = engine.check().map_err(|e| held.failure(e))?;
     let mut problems = report.problems;
     let tables = check_tables(&engine, &mut problems);
     problems
         .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
-    engine.close().map_err(|e| store::failure(path, e))?;
+    engine.close().map_err(|e| held.failure(e))?;
+    if is_backup {
+        held.remains_backup()?;
+    }
+    let shown = held.shown().to_owned();
+    held.release();
     let mut text = format!(
         "{path}: {} keys, {} tables, {} rows, {} index entries, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
         report.keys,
@@ -46,25 +54,29 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     }
     say(&text);
     let way_out = "restore a backup with `beluga restore`";
-    Err(Failure::new(Exit::Data, format!("data: folder {path}: {} problems, listed above; {way_out}", problems.len())))
+    Err(Failure::new(Exit::Data, format!("data: {shown}: {} problems, listed above; {way_out}", problems.len())))
 }
 
 /// Copies the database in `--from` to `--to`: through its server if one is running, otherwise directly. With `--renew`, brings the WAL of an earlier copy up to
 /// date.
 pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
     let (from, to) = (required(arguments, "from")?, required(arguments, "to")?);
+    shared::only_folder("to", to)?;
     let to = std::path::absolute(to).map_err(|e| Failure::new(Exit::Create, format!("--to: {e}")))?;
     let renew = arguments.has("renew");
     let request = request(&to, renew)?;
-    let done = match control::ask(Path::new(from), &request, &mut |text| say(&format!("{text}\n"))) {
+    let local = store::local_folder(settings, from)?;
+    let done = match control::ask(&local, &request, &mut |text| say(&format!("{text}\n"))) {
         Some(done) => done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?,
         None => {
-            if !Path::new(from).join("data").exists() {
+            if local == Path::new(from) && !local.join(store::DATA_FILE).exists() {
                 return Err(Failure::new(Exit::Usage, format!("--from: {from} is not a data folder")));
             }
-            let engine = open(settings, from, Until::default())?;
+            let held = hold(settings, from)?;
+            let engine = open(settings, &held)?;
             let done = serve(&engine, &request, &mut |text| say(&format!("{text}\n")));
-            engine.close().map_err(|e| store::failure(from, e))?;
+            engine.close().map_err(|e| held.failure(e))?;
+            held.release();
             done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?
         }
     };
@@ -109,38 +121,6 @@ pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) ->
     ))
 }
 
-/// Creates the data folder `--to` from the backup `--from`, as of the end of its WAL or of an earlier point.
-pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
-    let (from, to) = (required(arguments, "from")?, required(arguments, "to")?);
-    let until = until(arguments)?;
-    let fail = |folder: &str, e: std::io::Error| Failure::new(Exit::Create, format!("{folder}: {e}"));
-    let source = RealFolder::open(Path::new(from), false).map_err(|e| fail(from, e))?;
-    let target = store::folder(Path::new(to), true)?;
-    if !target.list().map_err(|e| fail(to, e))?.is_empty() {
-        return Err(Failure::new(Exit::Create, format!("--to: folder {to} is not empty; choose a new one")));
-    }
-    for name in source.list().map_err(|e| fail(from, e))? {
-        let path = source.path().join(&name);
-        if path.is_file() {
-            std::fs::copy(&path, target.path().join(&name)).map_err(|e| fail(&name, e))?;
-        }
-    }
-    let engine = store::open(settings, target, until, settings.number(Name::LogSegment))?;
-    let end = engine.opened().pager.to;
-    engine.close().map_err(|e| store::failure(to, e))?;
-    say(&format!("{to}: restored to LSN {end}\n"));
-    Ok(())
-}
-
-fn until(arguments: &Arguments) -> Result<Until, Failure> {
-    let usage = |option: &str, expected: &str| Failure::new(Exit::Usage, format!("--{option}: expected {expected}"));
-    let lsn = arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "an LSN, a number")));
-    let wall_ms = arguments
-        .option("until-time")
-        .map(|t| log::parse_time(t).ok_or_else(|| usage("until-time", "a time like 2026-11-20T22:36:01Z")));
-    Ok(Until { lsn: lsn.transpose()?, wall_ms: wall_ms.transpose()? })
-}
-
 /// Checks that tables and their indexes agree. An error that stops the check is reported like any other problem.
 fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> sql_mysql::check::Report {
     let report = Database::open(engine.clone()).and_then(|db| sql_mysql::check::check(&db));
@@ -156,12 +136,16 @@ fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> sql_mysql::
     }
 }
 
-fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Failure> {
-    let segment_bytes = settings.number(Name::LogSegment).min(BRIEF_SEGMENT_BYTES);
-    store::open(settings, store::folder(Path::new(path), false)?, until, segment_bytes)
+/// Locks a folder that no server uses, or gets the lease of a shared database that no server uses.
+pub fn hold(settings: &Settings, data: &str) -> Result<Held, Failure> {
+    Ok(Held::acquire(settings, data, false, Patience::WhileSilent)?.expect("it has the lease or fails"))
 }
 
-fn required<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
+pub fn open(settings: &Settings, held: &Held) -> Result<Arc<Engine>, Failure> {
+    held.open(settings, Until::default(), settings.number(Name::LogSegment).min(BRIEF_SEGMENT_BYTES))
+}
+
+pub fn required<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
     arguments
         .option(option)
         .ok_or_else(|| Failure::new(Exit::Usage, format!("--{option} DIR is missing; see beluga --help")))

@@ -4,6 +4,10 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use engine::StorageError;
+
+use crate::log;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -21,6 +25,8 @@ pub enum Exit {
     Io = 74,
     /// Another process uses the data folder. A later try may succeed.
     Busy = 75,
+    /// Another node has taken over the shared database. This one may start again, and waits then.
+    Fenced = 76,
     /// A setting is unknown or has an invalid value.
     Config = 78,
 }
@@ -53,4 +59,16 @@ impl fmt::Display for Failure {
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Ends the process after an error that nothing can be done about: what is acknowledged is in the WAL, and nothing more can be written.
+pub fn end_of_opening(error: &StorageError) -> ! {
+    let (exit, what) = match error {
+        StorageError::Fenced { .. } => {
+            (Exit::Fenced, "another node has taken over; the process ends, and what was acknowledged is in the log")
+        }
+        _ => (Exit::Io, "the log's device failed; the server stops, and what was acknowledged is on disk"),
+    };
+    log::error(what, &[("error", error)]);
+    os::process::end_now(exit as i32)
 }

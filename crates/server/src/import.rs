@@ -11,7 +11,8 @@ use engine::{Error, Replace};
 use crate::exit::{Exit, Failure, say};
 use crate::settings::load::Arguments;
 use crate::settings::{Name, Settings};
-use crate::store::{self, Until};
+use crate::shared::Patience;
+use crate::store::{self, Held, Until};
 use crate::{control, log, redis};
 
 /// The file to import, as the control socket carries it.
@@ -132,7 +133,8 @@ pub fn run(settings: Settings, arguments: &Arguments, file: &str) -> Result<(), 
     let request = Request { path, replace };
     let folder = arguments.option("into").map_or_else(|| settings.text(Name::Data), str::to_owned);
     let mut tell = |text: &str| say(&format!("{text}\n"));
-    let done = match control::ask(Path::new(&folder), &request.text()?, &mut tell) {
+    let local = store::local_folder(&settings, &folder)?;
+    let done = match control::ask(&local, &request.text()?, &mut tell) {
         Some(done) => done.map_err(|text| Failure::new(Exit::Data, text))?,
         None => import_into(settings, &folder, &request, &mut tell)?,
     };
@@ -140,7 +142,7 @@ pub fn run(settings: Settings, arguments: &Arguments, file: &str) -> Result<(), 
     Ok(())
 }
 
-/// Opens a folder that no server uses, imports, and closes it.
+/// Opens data that no server uses, imports, and closes it.
 fn import_into(
     settings: Settings,
     folder: &str,
@@ -148,11 +150,12 @@ fn import_into(
     tell: &mut dyn FnMut(&str),
 ) -> Result<String, Failure> {
     let settings = Arc::new(settings);
-    let opened = store::folder(Path::new(folder), true)?;
-    let engine = store::open(&settings, opened, Until::default(), settings.number(Name::LogSegment))?;
+    let held = Held::acquire(&settings, folder, true, Patience::WhileSilent)?.expect("it has the lease or fails");
+    let engine = held.open(&settings, Until::default(), settings.number(Name::LogSegment))?;
     let door = redis::door(&settings, &engine);
     let done = request.serve(&door, tell);
     drop(door);
-    engine.close().map_err(|error| store::failure(folder, error))?;
+    engine.close().map_err(|error| held.failure(error))?;
+    held.release();
     done
 }

@@ -13,8 +13,10 @@ mod metrics;
 mod redis;
 mod serve;
 mod settings;
+mod shared;
 mod store;
 mod tls;
+mod transfer;
 
 /// `.cargo/config.toml` has the options of the allocator and their reasons.
 #[cfg(all(target_env = "gnu", not(miri)))]
@@ -34,17 +36,22 @@ Beluga, a durable database that speaks Redis, MySQL, PostgreSQL and XRPC.
 
 Usage:
   beluga [--SETTING VALUE ...]                   start the server; SIGTERM or Ctrl-C stops it
-  beluga check DIR                               check a data folder that no server uses
-  beluga backup --from DIR --to NEW [--renew]    copy the database in DIR, with or without a running server;
-                                                 --renew brings the WAL of an earlier copy up to date
-  beluga restore --from COPY --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z]
-                                                 create a data folder from a copy, as of the end of its WAL or earlier
+  beluga check DIR                               check a database that no server uses
+  beluga backup --from DIR --to NEW [--renew]    make a backup of the database in DIR, with or without a running server,
+                                                 in the folder NEW; --renew brings the WAL of an earlier backup up to date
+  beluga restore --from BACKUP --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z] [--overwrite]
+                                                 create a database from a backup, as of the end of its WAL or earlier
+  beluga copy --from DIR --to NEW [--overwrite]  copy a database that no server uses to a place where none is. If copy or
+                                                 restore are interrupted, NEW is refused by servers until the command
+                                                 is run again with --overwrite, which replaces the part that is there
   beluga import FILE [--into DIR] [--replace]    load the keys and functions of an RDB file or an append-only file of
                                                  Redis (its folder, manifest or one file) into DIR (the setting data),
                                                  with or without a running server: all of them or none. The databases of
                                                  the file must be empty; --replace replaces them
   beluga settings                                list every setting with its value, source and description
   beluga counters                                list the counters that /metrics shows
+
+DIR and NEW are folders, or databases in a Ceph cluster: rados:POOL/NAME. A backup is a folder.
 
 Options:
   --config FILE      read settings from a TOML file; the environment variable BELUGA_CONFIG names one, too
@@ -78,14 +85,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         [] | ["serve"] => serve::run(load(arguments)?),
         ["check", folder] => copy::check(&load(arguments)?, folder),
         ["backup"] => copy::backup(&load(arguments)?, arguments),
-        ["restore"] => copy::restore(&load(arguments)?, arguments),
+        ["copy"] => transfer::copy(&load(arguments)?, arguments),
+        ["restore"] => transfer::restore(&load(arguments)?, arguments),
         ["import", file] => import::run(load(arguments)?, arguments, file),
         ["settings"] if arguments.has("markdown") => print(&settings::print::markdown()),
         ["settings"] => print(&settings::print::effective(&load(arguments)?)),
         ["counters"] => print(&metrics::markdown()),
         ["import"] => Err(Failure::new(Exit::Usage, "import: a file is missing; usage: beluga import FILE")),
         ["check"] => Err(Failure::new(Exit::Usage, "check: a folder is missing; usage: beluga check DIR")),
-        [command @ ("backup" | "restore"), extra, ..] => Err(Failure::new(
+        [command @ ("backup" | "copy" | "restore"), extra, ..] => Err(Failure::new(
             Exit::Usage,
             format!(
                 "{command}: unexpected argument '{extra}'; name the folders with --from and --to, see beluga --help"

@@ -10,6 +10,7 @@ use os::RealClock;
 use crate::log;
 use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
+use crate::store;
 
 /// The allocator of `main`, as INFO shows it.
 const ALLOCATOR: &str = "jemalloc-5.3.0";
@@ -42,7 +43,9 @@ impl Host for ServerHost {
     }
 
     fn data_folder(&self) -> PathBuf {
-        PathBuf::from(self.settings.text(Name::Data))
+        let data = self.settings.text(Name::Data);
+        // The address was checked at the start.
+        store::local_folder(&self.settings, &data).unwrap_or_else(|_| PathBuf::from(data))
     }
 
     fn version(&self) -> &str {
@@ -190,6 +193,8 @@ pub fn tune(door: &RedisDoor, settings: &Settings) {
     door.set_request_bytes_max(settings.number(Name::RedisRequestMax));
     let after = settings.number(Name::RedisSlowLogAfter);
     let after = if after == OFF { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) };
+    door.set_event_flags(&settings.text(Name::RedisEventFlags));
+    door.set_output_limits(&settings.text(Name::RedisOutputLimits));
     door.set_slow_log(after, settings.number(Name::RedisSlowLogEntries));
 }
 

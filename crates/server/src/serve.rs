@@ -13,14 +13,14 @@ use door_xrpc::frame::Mode;
 use door_xrpc::{Limits, Options as XrpcOptions, XrpcDoor};
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
-use reactor::{Door, EventSource, ListenOptions, Pool, TlsConfig};
+use reactor::{Door, EventSource, ListenOptions, Pool, ReplyGate, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use sql_mysql::Database;
 
 use crate::control;
 use crate::copy;
-use crate::exit::{Exit, Failure, say};
+use crate::exit::{self, Exit, Failure, say};
 use crate::hooks::{self, Parts};
 use crate::import;
 use crate::log::{self, Throttle};
@@ -30,7 +30,8 @@ use crate::metrics::door::MetricsDoor;
 use crate::redis;
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings, list};
-use crate::store::{self, Until};
+use crate::shared::{Leased, Patience};
+use crate::store::{self, Held, Until};
 use crate::tls;
 
 /// How long running requests may take to finish after a signal. Requests that wait do not get this time: their waits end at once.
@@ -59,17 +60,20 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         Signals::new([SIGTERM, SIGINT]).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
     // With SIGXFSZ caught, a write beyond the limit on file sizes is an ordinary error, and the server stops with a message.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    let path = PathBuf::from(settings.text(Name::Data));
-    let folder = store::folder(&path, true)?;
-    let engine = store::open(&settings, folder, Until::default(), settings.number(Name::LogSegment))?;
-    engine.pager().set_failure_hook(Box::new(|error| {
-        log::error(
-            "the log's device failed; the server stops, and what was acknowledged is on disk",
-            &[("error", &error)],
-        );
-        std::process::exit(Exit::Io as i32);
-    }));
-    let pool = Arc::new(pool(&settings, &shares, &engine, descriptors)?);
+    let data = settings.text(Name::Data);
+    let path = store::local_folder(&settings, &data)?;
+    let mut is_stopped = || signals.pending().next().is_some();
+    let Some(held) = Held::acquire(&settings, &data, true, Patience::Until(&mut is_stopped))? else {
+        log::info("stopped while waiting for the lease", &[]);
+        return Ok(());
+    };
+    let engine = held.open(&settings, Until::default(), settings.number(Name::LogSegment))?;
+    engine.pager().set_failure_hook(Box::new(|error| exit::end_of_opening(error)));
+    let gate = held.leased.as_ref().map(Leased::gate);
+    let pool = Arc::new(pool(&settings, &shares, &engine, descriptors, gate)?);
+    if let Some(leased) = &held.leased {
+        leased.release_replies_of(&pool);
+    }
     follow_pool_settings(&settings, &pool);
     log_problems(&pool, &engine);
     follow_login_settings(&settings, &engine);
@@ -78,6 +82,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         Err(failure) => {
             pool.stop();
             let _ = engine.close();
+            held.release();
             return Err(failure);
         }
     };
@@ -92,7 +97,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     follow_changes(&settings);
     let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
     stdx::memory::set_headroom(shares.request_bytes() + of_statements);
-    banner(&settings, &path, &listening);
+    banner(&settings, &data, &listening);
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
     exit_on_second_signal(signals);
@@ -119,8 +124,14 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     drop(control);
     redis.end_saves();
     pool.stop();
-    close(&engine).map_err(|e| store::failure(&path.display().to_string(), e))?;
+    close(&engine).map_err(|e| held.failure(e))?;
+    let is_shared = held.leased.is_some();
+    held.release();
     log::info("stopped", &[]);
+    if is_shared {
+        // librados has threads of its own, which the end of `main` would not wait for.
+        os::process::end_now(0);
+    }
     Ok(())
 }
 
@@ -148,7 +159,7 @@ fn exit_if_disk_stays_full(engine: &Arc<Engine>) {
             }
         }
         log::warn("stopped while a rollback waits for disk space; the next start finishes it", &[]);
-        std::process::exit(Exit::Io as i32);
+        os::process::end_now(Exit::Io as i32);
     };
     if let Err(error) = std::thread::Builder::new().name("last-resort".into()).spawn(body) {
         log::warn("stopping", &[("error", &error)]);
@@ -191,7 +202,13 @@ fn shares(settings: &Settings) -> Result<Shares, Failure> {
 }
 
 /// Starts the worker pool. `descriptors` is the limit on file descriptors, to which `max_connections` is lowered if necessary.
-fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64) -> Result<Pool, Failure> {
+fn pool(
+    settings: &Settings,
+    shares: &Shares,
+    engine: &Engine,
+    descriptors: u64,
+    gate: Option<ReplyGate>,
+) -> Result<Pool, Failure> {
     let number = |name| settings.number(name) as usize;
     let (threads, in_group) = (number(Name::ThreadPoolSize), number(Name::WorkerThreadsPerGroup));
     let epoll_groups = match (number(Name::WorkerGroups), threads) {
@@ -235,7 +252,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
             poll: Box::new(move || tended.poll_completions()),
         })
     };
-    Pool::start(&sizes, engine.durable().clone(), &mut source)
+    Pool::start_gated(&sizes, engine.durable().clone(), gate, &mut source)
         .map_err(|e| Failure::new(Exit::Internal, format!("thread pool: {e}")))
 }
 
@@ -430,10 +447,10 @@ fn database(
     let database = Database::open(engine.clone());
     let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {e}")))?;
     let share = statement_share(settings);
-    let spill = PathBuf::from(settings.text(Name::Data)).join("spill");
+    let folder = store::local_folder(settings, &settings.text(Name::Data))?;
+    let spill = folder.join("spill");
     let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
     opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
-    let folder = PathBuf::from(settings.text(Name::Data));
     database.set_data_directory(&std::fs::canonicalize(&folder).unwrap_or(folder));
     let files = settings.text(Name::SecureFilePriv);
     let files = (!files.is_empty()).then(|| PathBuf::from(files));
@@ -737,7 +754,7 @@ fn exit_on_second_signal(mut signals: Signals) {
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             log::warn("stopped by a second signal", &[]);
-            std::process::exit(128 + signal);
+            os::process::end_now(128 + signal);
         }
     });
     if let Err(error) = spawned {
@@ -745,8 +762,8 @@ fn exit_on_second_signal(mut signals: Signals) {
     }
 }
 
-fn banner(settings: &Settings, path: &std::path::Path, doors: &[Listening]) {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+fn banner(settings: &Settings, data: &str, doors: &[Listening]) {
+    let path = std::fs::canonicalize(data).unwrap_or_else(|_| PathBuf::from(data));
     let mut text = format!("Beluga {}\n", env!("CARGO_PKG_VERSION"));
     for Listening { door, address, hint } in doors {
         text += &format!("  {door:<9} {address:<22} {hint}\n");

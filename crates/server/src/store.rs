@@ -1,18 +1,20 @@
-//! The data folder of a server: locking it, opening the engine in it, and what each failure means to the operator.
+//! The data of a server: locking its folder or getting its lease, opening the engine, and what each failure means to the operator.
 
 use std::cell::Cell;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Error, Options, Recovering};
-use os::{RealClock, RealFolder};
+use engine::{CopyOptions, CopyTarget, Engine, Error, Options, Recovering};
+use os::{Folder, RealClock, RealFolder};
 
 use crate::exit::{Exit, Failure};
 use crate::log;
+use crate::machine;
 use crate::memory;
 use crate::settings::{Name, Settings};
+use crate::shared::{self, Leased, Patience};
 
 /// Interval at which a long recovery reports its progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -20,51 +22,179 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 /// Interval at which the end of a rollback is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Which part of the WAL recovery applies: all of it, or up to a point at which a backup is restored.
+/// Size of a WAL segment in shared storage. All openings must agree on it, and an object should stay small, so it is no setting.
+const SHARED_SEGMENT_BYTES: u64 = 16 << 20;
+
+/// Threads that read and write the pages of a copy, each with a buffer of 4 MiB.
+const COPY_THREADS: usize = 4;
+
+/// The file of a folder that holds a local database.
+pub const DATA_FILE: &str = "data";
+
+/// The pager's file for double writes, which a backup has not.
+const DOUBLE_WRITE_FILE: &str = "doublewrite";
+
+/// Which part of the WAL recovery applies: all of it, or up to a point at which a backup is restored; and whether a restore has prepared the data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until {
     pub lsn: Option<u64>,
     /// In milliseconds since 1970.
     pub wall_ms: Option<u64>,
+    /// The data was prepared by a copy, and is to be completed.
+    pub is_prepared: bool,
 }
 
-/// Locks the folder `data` (SV-4). Creates it first if `create` is set.
-pub fn folder(path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
+/// Locks the folder that the setting `name` names (SV-4). Creates it first if `create` is set.
+fn folder(name: &str, path: &Path, create: bool) -> Result<Arc<RealFolder>, Failure> {
     let shown = path.display();
     let opened = RealFolder::open(path, create).map_err(|e| {
         let what = match e.kind() {
             // Commands that name a folder never create it. The server's folder comes from --data.
             std::io::ErrorKind::NotFound if !create => format!("the folder {shown} does not exist"),
-            _ => format!("data: folder {shown} cannot be used: {e}; choose another with --data"),
+            _ => format!("{name}: folder {shown} cannot be used: {e}; choose another with --{name}"),
         };
         Failure::new(Exit::Create, what)
     })?;
     opened.lock().map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => Failure::new(
             Exit::Busy,
-            format!("data: folder {shown} is {e}; stop it, or choose another folder with --data"),
+            format!("{name}: folder {shown} is {e}; stop it, or choose another folder with --{name}"),
         ),
         _ => Failure::new(
             Exit::Create,
-            format!("data: folder {shown} cannot be written: {e}; choose another with --data"),
+            format!("{name}: folder {shown} cannot be written: {e}; choose another with --{name}"),
         ),
     })?;
     Ok(opened)
 }
 
-/// Opens the engine. A long recovery reports its progress. `segment_bytes` is the size of WAL files created from now on.
-pub fn open(
-    settings: &Settings,
+/// Returns the folder on this machine that belongs to the data: the data folder itself, or `scratch` if the data is in shared storage.
+pub fn local_folder(settings: &Settings, data: &str) -> Result<PathBuf, Failure> {
+    let is_shared = shared::address(settings, data)?.is_some();
+    Ok(PathBuf::from(if is_shared { settings.text(Name::Scratch) } else { data.to_owned() }))
+}
+
+/// The data of a server, held by this process alone: a locked folder, or a lease and a locked folder for what is local.
+pub struct Held {
+    shown: String,
     folder: Arc<RealFolder>,
+    pub leased: Option<Leased>,
+}
+
+impl Held {
+    /// Locks the folder, and gets the lease if `data` is in shared storage. `None` if the caller's patience has ended before. A data folder is created if `create` is set.
+    pub fn acquire(
+        settings: &Settings,
+        data: &str,
+        create: bool,
+        patience: Patience<'_>,
+    ) -> Result<Option<Held>, Failure> {
+        let Some(address) = shared::address(settings, data)? else {
+            let folder = folder("data", Path::new(data), create)?;
+            return Ok(Some(Held { shown: format!("folder {data}"), folder, leased: None }));
+        };
+        let path = local_folder(settings, data)?;
+        let folder = folder("scratch", &path, true)?;
+        if path.join(DATA_FILE).exists() {
+            let what =
+                format!("scratch: the folder {} holds a database; choose another with --scratch", path.display());
+            return Err(Failure::new(Exit::Config, what));
+        }
+        let leased = Leased::acquire(&address, create, patience)?;
+        Ok(leased.map(|leased| Held { shown: address.to_string(), folder, leased: Some(leased) }))
+    }
+
+    /// Opens the engine. A long recovery reports its progress. `segment_bytes` is the size of WAL files created from now on.
+    pub fn open(&self, settings: &Settings, until: Until, segment_bytes: u64) -> Result<Arc<Engine>, Failure> {
+        let Some(leased) = &self.leased else {
+            return open(settings, &self.shown, until, segment_bytes, |options, progress| {
+                Engine::open_with(options, self.folder.clone(), Arc::new(RealClock::new()), progress)
+            });
+        };
+        open(settings, &self.shown, until, SHARED_SEGMENT_BYTES, |options, progress| {
+            let storage = leased.storage(self.folder.clone());
+            Engine::open_shared(options, storage, Arc::new(RealClock::new()), progress)
+        })
+    }
+
+    /// Locks the folder that this data is copied to, or gets the lease of such a database in shared storage. Nobody may serve it.
+    pub fn acquire_target(&self, settings: &Settings, to: &str) -> Result<Held, Failure> {
+        let Some(address) = shared::address(settings, to)? else {
+            return Ok(Held {
+                shown: format!("folder {to}"),
+                folder: folder("to", Path::new(to), true)?,
+                leased: None,
+            });
+        };
+        let leased = Leased::acquire(&address, true, Patience::WhileSilent)?;
+        // A copy keeps no files on this machine, so there is no folder to lock.
+        Ok(Held { shown: address.to_string(), folder: self.folder.clone(), leased })
+    }
+
+    /// Returns the storage for a copy into it.
+    pub fn copy_target(&self) -> CopyTarget {
+        match &self.leased {
+            None => CopyTarget::Folder(self.folder.clone()),
+            Some(leased) => CopyTarget::Shared(leased.storage(self.folder.clone())),
+        }
+    }
+
+    /// Returns how to copy into it.
+    pub fn copy_options(&self, settings: &Settings, overwrites: bool) -> Result<CopyOptions, Failure> {
+        let segment_bytes =
+            if self.leased.is_some() { SHARED_SEGMENT_BYTES } else { settings.number(Name::LogSegment) };
+        Ok(CopyOptions { random: machine::random()?, segment_bytes, overwrites, threads: COPY_THREADS })
+    }
+
+    /// Returns whether the folder holds a backup: a database that nobody has served from it, since it has no file for double writes.
+    pub fn is_backup(&self) -> Result<bool, Failure> {
+        let names = self.folder.list().map_err(|e| self.failure_of_folder(&e))?;
+        let has = |wanted: &str| names.iter().any(|name| name == wanted);
+        Ok(has(DATA_FILE) && !has(DOUBLE_WRITE_FILE))
+    }
+
+    /// Lets a backup that was opened and closed in order be restored: its pages are whole without the file for double writes.
+    pub fn remains_backup(&self) -> Result<(), Failure> {
+        self.folder.remove(DOUBLE_WRITE_FILE).map_err(|e| self.failure_of_folder(&e))
+    }
+
+    fn failure_of_folder(&self, error: &std::io::Error) -> Failure {
+        Failure::new(Exit::Io, format!("data: {}: {error}", self.shown))
+    }
+
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Turns an error of the engine into the end of the program.
+    pub fn failure(&self, error: Error) -> Failure {
+        failure(&self.shown, error)
+    }
+
+    /// Lets others have the data. The engine must be closed.
+    pub fn release(self) {
+        if let Some(leased) = self.leased {
+            leased.release();
+        }
+    }
+}
+
+/// Reports the progress of recovery.
+type Progress<'p> = &'p dyn Fn(Recovering<'_>);
+
+fn open(
+    settings: &Settings,
+    shown: &str,
     until: Until,
     segment_bytes: u64,
+    open: impl FnOnce(Options, Progress<'_>) -> Result<Arc<Engine>, Error>,
 ) -> Result<Arc<Engine>, Failure> {
     let shares = memory::divide(settings.number(Name::Memory), settings.number(Name::LogBuffer))
         .map_err(|e| Failure::new(Exit::Config, e))?;
     if !shares.log_buffer_bytes.is_power_of_two() {
         return Err(Failure::new(Exit::Config, "log_buffer: expected a power of two, such as 8mb"));
     }
-    let mut options = Options { random: random()?, ..Options::default() };
+    let mut options = Options { random: machine::random()?, ..Options::default() };
     options.versions_max = shares.versions_bytes();
     options.lock_partitions = settings.number(Name::LockPartitions) as usize;
     options.pager.frame_bytes = shares.frame_bytes;
@@ -74,11 +204,11 @@ pub fn open(
     options.pager.checkpoint_distance = settings.number(Name::CheckpointDistance);
     options.pager.recovery_target.lsn = until.lsn;
     options.pager.recovery_target.wall_ms = until.wall_ms;
-    let path = folder.path().display().to_string();
+    options.pager.opens_incomplete = until.is_prepared;
     let begin = Instant::now();
     // Counted from the first record of the WAL. After a clean stop there is one record, however long the folder took to open.
     let told: Cell<Option<Instant>> = Cell::new(None);
-    let opened = Engine::open_with(options, folder, Arc::new(RealClock::new()), &|done| {
+    let opened = open(options, &|done| {
         let last = told.get().unwrap_or_else(Instant::now);
         let is_due = last.elapsed() >= PROGRESS_EVERY;
         told.set(Some(if is_due { Instant::now() } else { last }));
@@ -93,7 +223,7 @@ pub fn open(
             }
         }
     });
-    let engine = opened.map_err(|e| failure(&path, e))?;
+    let engine = opened.map_err(|e| failure(shown, e))?;
     let opened = engine.opened();
     for (page, what) in &opened.pager.damaged {
         log::error("damaged page", &[("page", page), ("what", what)]);
@@ -101,7 +231,7 @@ pub fn open(
     log::info(
         "data opened",
         &[
-            ("folder", &path),
+            ("data", &shown),
             ("created", &opened.created),
             ("log_from", &opened.pager.from),
             ("log_to", &opened.pager.to),
@@ -157,10 +287,11 @@ pub fn log_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'static) 
 }
 
 /// Converts an error of the engine to the end of the program.
-pub fn failure(path: &str, error: Error) -> Failure {
+fn failure(shown: &str, error: Error) -> Failure {
     let exit = match &error {
         Error::Corrupt { .. } | Error::Format(_) => Exit::Data,
         Error::DiskFull | Error::Io(_) => Exit::Io,
+        Error::Fenced(_) => Exit::Fenced,
         _ => Exit::Internal,
     };
     let way_out = match &error {
@@ -168,12 +299,5 @@ pub fn failure(path: &str, error: Error) -> Failure {
         Error::DiskFull => "; free some space on its disk",
         _ => "",
     };
-    Failure::new(exit, format!("data: folder {path}: {error}{way_out}"))
-}
-
-fn random() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    os::entropy(&mut bytes)
-        .map_err(|e| Failure::new(Exit::Io, format!("the operating system provides no random numbers: {e}")))?;
-    Ok(u64::from_le_bytes(bytes))
+    Failure::new(exit, format!("data: {shown}: {error}{way_out}"))
 }

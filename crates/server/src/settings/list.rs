@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use door_redis::output_limits;
+
 use super::value::{GIB, KIB, Kind, MIB, TIB, Unit, Value};
 use crate::machine::Machine;
 
@@ -147,8 +149,11 @@ macro_rules! settings {
 
 settings! {
     "Data" {
-        Data = text("data", "./beluga-data", "Folder that holds the data. It is created if it does not exist. One server at a time may use it.")
+        Data = text("data", "./beluga-data", "Folder that holds the data, or rados:POOL/NAME for a database in a Ceph cluster. It is created if it does not exist. One server at a time may use it; a second one on rados: waits for the first.")
             .redis("dir", Redis::AsIs);
+        Scratch = text("scratch", "./beluga-scratch", "Folder on this machine for files that do not outlive the server, and for dumps, if `data` is in a Ceph cluster. One server at a time may use it.");
+        CephConf = text("ceph_conf", "", "Configuration file of the Ceph cluster. If it is empty, Ceph's client looks in CEPH_CONF and /etc/ceph/ceph.conf.");
+        CephUser = text("ceph_user", "client.admin", "User of the Ceph cluster, with its type. It needs to read the monitors and to read and write the pool, at least the namespace NAME.");
         Memory = bytes("memory", 64 * MIB..=16 * TIB, 0,
             "Upper limit of the memory that the server uses: buffer pool, WAL buffer, undo and the buffers of connections. Most of it is the buffer pool, so a larger value keeps more pages in memory. Lower it if other programs share the machine.")
             .derived(|m| (m.memory_bytes / 10 * 6).max(64 * MIB) / MIB * MIB, "60 % of the memory of the machine or the cgroup, whichever is smaller")
@@ -189,6 +194,12 @@ settings! {
             .dynamic().redis("proto-max-bulk-len", Redis::Bytes);
         RedisRequestMax = bytes("redis_client_query_buffer_limit", MIB..=4 * GIB - 1, GIB, "Maximum size of one request. A client that sends a larger one is disconnected.")
             .dynamic().redis("client-query-buffer-limit", Redis::Bytes);
+        RedisEventFlags = Setting::new("redis_notify_keyspace_events", Kind::EventFlags, Value::Text(String::new()),
+            "Events of keys that are published: a letter for each class (g$lshzxetdn, m for misses, A for g$lshzxetd), and K or E for the channels, those of keys and those of events. If it is empty, none is.")
+            .dynamic().redis("notify-keyspace-events", Redis::AsIs);
+        RedisOutputLimits = Setting::new("redis_client_output_buffer_limit", Kind::OutputLimits, Value::Text(output_limits::DEFAULT.into()),
+            "How much may be unsent to a client before it is disconnected: class (normal, slave or pubsub), bytes, bytes that are too many after some seconds, and these seconds. 0 is no limit. Classes that are not named keep their limits.")
+            .dynamic().redis("client-output-buffer-limit", Redis::AsIs);
         RedisSlowLogAfter = Setting::new("redis_slowlog_log_slower_than", Kind::TimeOrOff(Unit::Microseconds), Value::Number(10_000),
             "Minimum execution time of the requests that SLOWLOG records. The wait for the WAL does not count. `off` records none, 0 records all.").dynamic().redis("slowlog-log-slower-than", Redis::Time(Unit::Microseconds));
         RedisSlowLogEntries = count("redis_slowlog_max_len", 0..=100_000, 128, "Number of entries that SLOWLOG keeps. The oldest entry is removed first.")

@@ -21,6 +21,7 @@ const OPTIONS: &[(&str, bool)] = &[
     ("until-lsn", true),
     ("until-time", true),
     ("renew", false),
+    ("overwrite", false),
     ("into", true),
     ("replace", false),
     ("markdown", false),

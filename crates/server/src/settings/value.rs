@@ -5,6 +5,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use door_redis::{event_flags, output_limits};
+
 pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
@@ -72,6 +74,10 @@ pub enum Kind {
     /// A time of at most an hour, or `off`, which is stored as `OFF`.
     TimeOrOff(Unit),
     OneOf(&'static [&'static str]),
+    /// Letters of classes of events: Redis' `notify-keyspace-events`.
+    EventFlags,
+    /// Four words for each class of clients: Redis' `client-output-buffer-limit`.
+    OutputLimits,
     Text,
     /// Text that is never shown.
     Secret,
@@ -100,6 +106,13 @@ impl Kind {
             Kind::OneOf(words) => {
                 let word = words.iter().find(|w| w.eq_ignore_ascii_case(text));
                 return word.map(|w| Value::Text(w.to_string())).ok_or_else(|| self.expected());
+            }
+            Kind::EventFlags => {
+                return event_flags::changed(text).map(Value::Text).map_err(|_| self.expected());
+            }
+            Kind::OutputLimits => {
+                let read = output_limits::changed(output_limits::DEFAULT, text);
+                return read.map(Value::Text).map_err(|_| self.expected());
             }
             Kind::Text | Kind::Secret => return Ok(Value::Text(text.to_string())),
         };
@@ -141,6 +154,8 @@ impl Kind {
                 format!("off, or a time like 10ms, up to 1 h (a bare number is in {})", unit.word())
             }
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+            Kind::EventFlags => "letters out of Ag$lshzxeKEtmdn".into(),
+            Kind::OutputLimits => "normal, replica or pubsub, two sizes and a number of seconds".into(),
             Kind::Text | Kind::Secret => "text".into(),
         }
     }
@@ -161,7 +176,7 @@ impl Kind {
             Kind::Bytes(_) => "size",
             Kind::Time(..) | Kind::TimeOrOff(_) => "time",
             Kind::OneOf(_) => "choice",
-            Kind::Text => "text",
+            Kind::EventFlags | Kind::OutputLimits | Kind::Text => "text",
             Kind::Secret => "secret",
         }
     }

@@ -86,8 +86,18 @@ fn a_backup_of_a_running_server_can_be_restored() {
     assert_fails(&run(&words), 74, &["not empty"]);
     assert!(run(&[&words[..], &["--renew"]].concat()).status.success());
     server.stop("TERM");
-    let output = run(&["restore", "--from", &copy, "--to", &restored]);
-    assert!(output.status.success(), "{output:?}");
+    // A check of the backup leaves it one.
+    for to in [folder.join("before"), restored.clone()] {
+        let output = run(&["restore", "--from", &copy, "--to", &to]);
+        assert!(output.status.success(), "{output:?}");
+        let output = run(&["check", &copy]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("no damage found"), "{output:?}");
+    }
+    assert_fails(
+        &run(&["restore", "--from", &data, "--to", &folder.join("in-use")]),
+        73,
+        &["was in use", "beluga copy"],
+    );
     assert_fails(&run(&["restore", "--from", &copy, "--to", &restored]), 73, &["not empty"]);
     let output = run(&["check", &restored]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("no damage found"), "{output:?}");

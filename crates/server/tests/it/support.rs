@@ -1,9 +1,13 @@
 //! A temporary folder for each test, and runs of the binary.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// How long a reply is waited for.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
 
 pub struct Folder(PathBuf);
 
@@ -98,6 +102,15 @@ impl Server {
         response.split_once("\r\n\r\n").expect("a head and a body").1.to_string()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end. Returns the exit code if the process exited.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("it ends").code()
+    }
+
     /// Sends the signal and waits. Returns the exit code if the process exited.
     pub fn stop(&mut self, signal: &str) -> Option<i32> {
         let sent = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
@@ -110,5 +123,40 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A client of the Redis door with one request at a time.
+pub struct Client(BufReader<TcpStream>);
+
+impl Client {
+    pub fn of(server: &Server) -> Client {
+        let stream = TcpStream::connect(server.address("redis")).expect("the door is open");
+        stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
+        Client(BufReader::new(stream))
+    }
+
+    pub fn send(&mut self, request: &str) -> std::io::Result<()> {
+        self.0.get_mut().write_all(format!("{request}\r\n").as_bytes())
+    }
+
+    /// Returns the reply, `None` if the server has gone.
+    pub fn hear(&mut self) -> Option<String> {
+        let mut lines = || {
+            let mut line = String::new();
+            match self.0.read_line(&mut line) {
+                Ok(0) => None,
+                Ok(_) => Some(line.trim_end().to_owned()),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
+                Err(error) => panic!("no reply: {error}"),
+            }
+        };
+        let first = lines()?;
+        if first.starts_with('$') && first != "$-1" { lines() } else { Some(first) }
+    }
+
+    pub fn ask(&mut self, request: &str) -> Option<String> {
+        self.send(request).ok()?;
+        self.hear()
     }
 }
