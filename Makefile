@@ -2,11 +2,11 @@
 
 ARGS ?=
 
-.PHONY: help run test bench soak miri fuzz tidy licences setup
+.PHONY: help run test bench soak miri fuzz tidy licences setup redis-suite
 
 help: ## this list
 	@echo "Beluga: make <target>"
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 14
 
 run: ## build the release and serve all doors on loopback, data in ./beluga-data; settings: make run ARGS="--memory 1gb"
 	@scripts/setup.sh run
@@ -37,6 +37,9 @@ miri: ## the unit tests that Miri can run, for undefined behaviour (installs a n
 fuzz: ## random bytes for whatever reads bytes from outside, FUZZ_SECONDS=60 for each target (installs a nightly compiler)
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh
+
+redis-suite: ## files of Redis' own test suite, from Debian's source package, against target/debug/beluga or SERVER_UNDER_TEST; FILES="unit/sort ..." names others
+	@scripts/redis_suite.sh $(FILES)
 
 tidy: ## are the documents true? Only the checks that need no test run
 	@scripts/cargo.sh xtask tidy

@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients; PostgreSQL 16 below target/postgres, where it can be had
+#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, Ceph, and the Python, Node, PHP, Java and Go clients of tests/clients; PostgreSQL 16 below target/postgres, where it can be had
 #   scripts/setup.sh soak       and a MySQL server below target/mysql, where it can be had
 #   scripts/setup.sh bench      and redis-server, redis-tools, MariaDB and sysbench to compare with
 #   scripts/setup.sh licences   cargo-deny
@@ -225,8 +225,10 @@ test | soak)
     want sysbench -- has sysbench
     want golang-go -- has go
     want php-cli php-mysql -- php -r 'exit((int) !(extension_loaded("pdo_mysql") && extension_loaded("mysqli")));'
+    want ruby-sidekiq -- ruby -rsidekiq -e exit
     want default-jdk-headless -- has javac
     want maven -- has mvn
+    want ceph-mon ceph-osd ceph-common librados2 -- has ceph-osd
     install_wanted
     rust_tools
     python_client

@@ -10,6 +10,18 @@ here=tests/clients
 python=target/clients/venv/bin/python
 failed=0
 
+# The suites of a whole run. As many as there are processors, at most four, run at a time, the longest first; each prints its output when it ends.
+side_by_side="
+    redis_save two_faces_collections redis_source postgres_dump celery sidekiq postgres_temporary tpch postgres_anomalies crash postgres_keys dump redis_import_aof postgres_beside differential
+    redis_migrate mysql_differential redis_replica postgres_definitions mysql_anomalies mysql_crash mysql_dump two_faces postgres_crash mysql_undo redis_import
+    cli python node java errors tls introspection messages older_folders older_snapshots blocking tracking cluster queue_crash bullmq ioredis
+    postgres_logins postgres_python postgres_cursors postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java postgres_catalogs postgres_indexes postgres_gin
+    mysql_logins mysql_rights mysql_views two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_sqlalchemy mysql_django mysql_go mysql_node
+    mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_values mysql_charsets mysql_schemas xrpc xrpc_rust xrpc_python
+"
+# Those that bound times or the memory of the process, count processor time, fill a device or load every processor, one after the other.
+alone="large memory hostile postgres_hostile mysql_crowd mysql_waiters postgres_waiters descriptors device disk_full tpcc bench_types sysbench postgres_sysbench"
+
 # A spoilt reply must be found, and be what fails.
 canary() {
     ! "$python" $here/python/differential.py --seconds 5 --seed 1 --rounds 1 --canary >target/clients/canary.log 2>&1 &&
@@ -54,18 +66,41 @@ bench_types() {
     return $status
 }
 
+# Compiles the Java classes of one suite, in a folder of their own because suites run side by side. Prints the class path.
+java_classes() {
+    local folder="target/clients/java/classes-$1"
+    mkdir -p "$folder" && javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d "$folder" $here/java/Tally.java "$here/java/$1.java" >&2 &&
+        echo "$folder:target/clients/java/lib/*"
+}
+
+# Puts the Node suites beside their packages, unless they are there: another one may be running.
+node_suites() {
+    flock target/clients/node.lock cp --update $here/node/*.mjs target/clients/node/
+}
+
 suite() {
     local begin=$SECONDS
     echo "-- $1"
     case "$1" in
     cli) "$python" $here/python/cli.py ;;
     python) "$python" $here/python/redis_py.py ;;
-    node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
-    bullmq) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py node target/clients/node/bull.mjs ;;
+    node) node_suites && "$python" $here/python/with_server.py node target/clients/node/client.mjs ;;
+    bullmq) node_suites && "$python" $here/python/with_server.py node target/clients/node/bull.mjs ;;
+    ioredis)
+        node_suites && "$python" $here/python/with_server.py node target/clients/node/ioredis.mjs &&
+            BELUGA_REDIS_CLUSTER_ENABLED=on "$python" $here/python/with_server.py node target/clients/node/ioredis.mjs cluster
+        ;;
+    sidekiq)
+        if ruby -rsidekiq -e 'exit' 2>/dev/null; then
+            "$python" $here/python/with_server.py ruby $here/ruby/jobs.rb
+        else
+            echo "skipped: no Sidekiq"
+            echo "0 passed, 0 failed, 1 skipped"
+        fi
+        ;;
     java)
-        mkdir -p target/clients/java/classes &&
-            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Client.java &&
-            "$python" $here/python/with_server.py java -cp 'target/clients/java/classes:target/clients/java/lib/*' Client
+        local classes
+        classes=$(java_classes Client) && "$python" $here/python/with_server.py java -cp "$classes" Client
         ;;
     errors) "$python" $here/python/errors.py ;;
     tls) "$python" $here/python/tls.py ;;
@@ -92,6 +127,8 @@ suite() {
     redis_save) "$python" $here/python/redis_save.py --seed 20261130 ;;
     redis_import_aof) "$python" $here/python/redis_import_aof.py --seed 20261129 ;;
     redis_replica) "$python" $here/python/redis_replica.py --seed 20261130 --rounds "${ROUNDS:-4}" ;;
+    redis_source) "$python" $here/python/redis_source.py --seed 20261201 --rounds "${ROUNDS:-2}" ;;
+    redis_migrate) "$python" $here/python/redis_migrate.py --seed 20261202 --rounds "${ROUNDS:-3}" ;;
     messages) "$python" $here/python/messages.py --seed 20261126 ;;
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
     postgres_logins) "$python" $here/python/postgres_logins.py ;;
@@ -109,13 +146,13 @@ suite() {
             echo "0 passed, 0 failed, 1 skipped"
         fi
         ;;
-    postgres_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --postgres node target/clients/node/postgres.mjs ;;
+    postgres_node) node_suites && "$python" $here/python/with_server.py --postgres node target/clients/node/postgres.mjs ;;
     postgres_java)
-        mkdir -p target/clients/java/classes &&
-            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Postgres.java &&
-            "$python" $here/python/with_server.py --postgres java -cp 'target/clients/java/classes:target/clients/java/lib/*' Postgres
+        local classes
+        classes=$(java_classes Postgres) && "$python" $here/python/with_server.py --postgres java -cp "$classes" Postgres
         ;;
     postgres_cursors) "$python" $here/python/postgres_cursors.py ;;
+    postgres_temporary) "$python" $here/python/postgres_temporary.py ;;
     postgres_beside) "$python" $here/python/postgres_beside.py ${BESIDE_ARGS---seconds 20} && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
     postgres_catalogs) "$python" $here/python/postgres_catalogs.py ${CATALOGS_ARGS---seed 20261127} ;;
     postgres_dump) "$python" $here/python/postgres_dump.py ;;
@@ -124,6 +161,7 @@ suite() {
         "$python" $here/python/postgres_definitions.py --rounds "${ROUNDS:-3}" ${DEFINITIONS_ARGS---seed 20261126 --transactions 300 --seconds 90}
         ;;
     postgres_indexes) "$python" $here/python/postgres_indexes.py --rounds "${ROUNDS:-2}" ;;
+    postgres_gin) "$python" $here/python/postgres_gin.py --rounds "${ROUNDS:-2}" ;;
     postgres_roles) "$python" $here/python/postgres_roles.py --seconds "${SECONDS_BESIDE:-30}" ;;
     postgres_crash) "$python" $here/python/postgres_crash.py --rounds "${ROUNDS:-2}" ;;
     mysql_rights) "$python" $here/python/mysql_rights.py ;;
@@ -151,20 +189,18 @@ suite() {
             echo "0 passed, 0 failed, 1 skipped"
         fi
         ;;
-    mysql_node) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
+    mysql_node) node_suites && "$python" $here/python/with_server.py --mysql node target/clients/node/mysql.mjs ;;
     mysql_php) "$python" $here/python/with_server.py --mysql php $here/php/mysql.php ;;
-    mysql_typeorm) cp $here/node/*.mjs target/clients/node/ && "$python" $here/python/with_server.py --mysql node target/clients/node/orm.mjs ;;
+    mysql_typeorm) node_suites && "$python" $here/python/with_server.py --mysql node target/clients/node/orm.mjs ;;
     mysql_beside) "$python" $here/python/mysql_beside.py && ! "$python" $here/python/mysql_beside.py --canary >target/clients/beside_canary.log 2>&1 ;;
     mysql_tools) "$python" $here/python/mysql_tools.py ;;
     mysql_metadata)
-        mkdir -p target/clients/java/classes &&
-            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Metadata.java &&
-            "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Metadata
+        local classes
+        classes=$(java_classes Metadata) && "$python" $here/python/with_server.py --mysql java -cp "$classes" Metadata
         ;;
     mysql_java)
-        mkdir -p target/clients/java/classes &&
-            javac -encoding UTF-8 -cp 'target/clients/java/lib/*' -d target/clients/java/classes $here/java/Tally.java $here/java/Mysql.java &&
-            "$python" $here/python/with_server.py --mysql java -cp 'target/clients/java/classes:target/clients/java/lib/*' Mysql
+        local classes
+        classes=$(java_classes Mysql) && "$python" $here/python/with_server.py --mysql java -cp "$classes" Mysql
         ;;
     mysql_undo) "$python" $here/python/mysql_undo.py ${UNDO_ARGS-} ;;
     mysql_crash) "$python" $here/python/mysql_crash.py --rounds "${ROUNDS:-8}" ;;
@@ -215,11 +251,19 @@ if [ "${1:-}" = soak ]; then
     CATALOGS_ARGS="--views $((minutes * 60))" suite postgres_catalogs
     BESIDE_ARGS="--seconds $((minutes * 15)) --seed $RANDOM$RANDOM" suite postgres_beside
     SYSBENCH_ARGS="10 1 8 64 256" suite postgres_sysbench
+    TEMPORARY_TABLES=10000 suite postgres_temporary
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
+elif [ "${1:-}" = one ]; then
+    mkdir -p target/clients/log
+    suite "$2" >"target/clients/log/$2.log" 2>&1
+    flock target/clients/print.lock cat "target/clients/log/$2.log"
+elif [ $# -gt 0 ]; then
+    for name in "$@"; do suite "$name"; done
 else
-    for name in "${@:-cli python node java errors tls introspection messages dump redis_import redis_import_aof redis_save redis_replica older_folders older_snapshots blocking tracking cluster queue_crash celery bullmq postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_collections two_faces_crash postgres_keys two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_catalogs postgres_beside postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters postgres_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch bench_types sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
-        for one in $name; do suite "$one"; done
-    done
+    lanes=$(($(nproc) < 4 ? $(nproc) : 4))
+    # shellcheck disable=SC2086
+    printf '%s\n' $side_by_side | xargs -P "$lanes" -n 1 $here/run.sh one || failed=1
+    for name in $alone; do suite "$name"; done
 fi
 exit $failed

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tally::Tally;
 
+use crate::tidy::generated;
 use crate::workspace::{Workspace, cargo};
 
 pub struct Step {
@@ -48,7 +49,8 @@ pub const ALL: &[Step] = &[
     },
     // With the tests, whose dependencies turn on features of libraries: of the server alone, cargo would build those and the SQL crates a second time.
     step("build", &["cargo", "build", "--workspace", "--bins", "--tests"], 20),
-    step("clients", &["tests/clients/run.sh"], 30),
+    step("clients", &["tests/clients/run.sh"], 40),
+    step("ceph", &["scripts/ceph.sh", "test"], 10),
     // That every part of it runs; what it measures in a minute, beside other work, says little.
     step("bench", &["cargo", "run", "--package", "bench", "--", "goals", "--quick", "--out", "target/bench-smoke"], 10),
     step(
@@ -87,13 +89,19 @@ pub const ALL: &[Step] = &[
         ],
         10,
     ),
-    step("tidy", &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"], 5),
+    Step {
+        name: "tidy",
+        command: &["cargo", "run", "--quiet", "--package", "xtask", "--", "tidy"],
+        environment: &[(generated::SERVER, "target/debug/beluga")],
+        minutes_max: 10,
+    },
 ];
 
 /// As long as the client suites, from seeds that are drawn and printed.
 const SIM: &str = "seconds=$((${SOAK_MINUTES:-60} * 60)) && \
     target/debug/sim canary && \
-    target/debug/sim random --seconds $((seconds * 3 / 4)) && \
+    target/debug/sim random --seconds $((seconds / 2)) && \
+    target/debug/sim takeover --seconds $((seconds / 4)) && \
     target/debug/sim every --operations 25 --seconds $((seconds / 4))";
 
 const SOAK: &[Step] = &[

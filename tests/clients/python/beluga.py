@@ -1,6 +1,7 @@
 """Starts and stops servers for the tests: one place for the command line, data in a temporary folder, everything killed by pid."""
 
 import argparse
+import contextlib
 import fcntl
 import os
 import random
@@ -14,10 +15,16 @@ import tempfile
 import time
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_port(also=0):
+    """A port that nobody listens at, drawn from below those that the kernel gives to outgoing connections: suites run side by side, and a client of one could take what another has found free.
+    The port `also` above it is free too, and drawn from the same range: a redis-server in a cluster listens at 10,000 above its port."""
+    while True:
+        port = random.SystemRandom().randrange(12000, 32000 - also)
+        with socket.socket() as probe, socket.socket() as second, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            if also:
+                second.bind(("127.0.0.1", port + also))
+            return port
 
 
 def certificate(folder):

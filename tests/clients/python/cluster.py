@@ -96,9 +96,7 @@ def plain(raw):
 
 
 def beside(server):
-    port, home = free_port(), tempfile.mkdtemp(prefix="beluga-test-")
-    while port > 55_000:
-        port = free_port()
+    port, home = free_port(also=10_000), tempfile.mkdtemp(prefix="beluga-test-")
     words = ["redis-server", "--port", str(port), "--cluster-enabled", "yes", "--save", "", "--dir", home]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     try:
@@ -109,6 +107,7 @@ def beside(server):
                 keys.ping()
                 break
             except redis.exceptions.ConnectionError:
+                assert process.poll() is None, f"redis-server ended with {process.returncode} at port {port}"
                 assert time.monotonic() < until
         waiting = Wire(port)
         waiting.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
@@ -154,6 +153,14 @@ def client(server):
     keys.close()
 
 
+def without_cluster(server):
+    try:
+        RedisCluster(host="127.0.0.1", port=server.port)
+        tally.check("no cluster", False, "it has begun")
+    except redis.exceptions.RedisClusterException as error:
+        tally.check("no cluster", "Cluster mode is not enabled on this node" in str(error), str(error))
+
+
 def announced(server):
     keys = redis.Redis(port=server.port)
     for name, value in (("cluster-announce-ip", "192.0.2.7"), ("cluster-announce-port", "7000"), ("cluster-announce-hostname", "node.example")):
@@ -176,6 +183,8 @@ def main():
         server.start()
         tally.equal("the id after a kill", redis.Redis(port=server.port).execute_command("CLUSTER MYID"), known)
         announced(server)
+    with Server() as server:
+        without_cluster(server)
     tally.close()
 
 

@@ -14,6 +14,7 @@ from beluga import Server, Tally, Wire
 tally = Tally()
 LIMIT = 100
 TRIES = 150
+FLOODS = 30
 
 
 class Limited(Server):
@@ -67,6 +68,12 @@ def play(name, server, lower):
         held, refusals = flood(server)
         tally.check(f"{name}: the Redis door refuses in its words", refusals["redis"].startswith(b"-ERR max number of clients reached"), f"{refusals}")
         tally.check(f"{name}: the MySQL door refuses in its words", b"Too many connections" in refusals["mysql"], f"{refusals}")
+        # Refusals at two doors at once: an accept of one must not take what the other needs to refuse.
+        for number in range(FLOODS if lower else 0):
+            for wire in held:
+                wire.close()
+            held, refusals = flood(server)
+            tally.check(f"{name}: flood {number} is refused at both doors", all(refusals.values()), f"{refusals}")
         for wire in served:
             began = time.monotonic()
             tally.equal(f"{name}: those that are served go on", wire.call("PING"), b"+PONG\r\n")

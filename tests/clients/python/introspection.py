@@ -30,9 +30,8 @@ def parse(raw):
 
 def names(wire):
     """All names that the server has, subcommands too."""
-    (_, top), _ = parse(wire.call("COMMAND", "LIST"))
-    (_, below), _ = parse(wire.call("COMMAND", "LIST", "FILTERBY", "PATTERN", "*|*"))
-    return top, below
+    (_, listed), _ = parse(wire.call("COMMAND", "LIST"))
+    return [name for name in listed if "|" not in name], [name for name in listed if "|" in name]
 
 
 def split_info(raw, served):

@@ -132,7 +132,7 @@ def deaf(port, keys):
     for wire in large:
         wire.send(b"".join(request("GET", f"big{number % 8}:0") for number in range(100)) + request("PING"))
     time.sleep(0.5)
-    other = Wire(port, 10)
+    other = Wire(port, 60)
     fine = all(other.call("PING") == b"+PONG\r\n" and len(other.call("GET", "s1")) > 100 for _ in range(20))
     for wire, count, size in ((middle[0], 400, 16_384), (middle[-1], 400, 16_384), (large[0], 100, 1 << 20)):
         fine &= all(len(wire.reply()) == size + len(b"$%d\r\n\r\n" % size) for _ in range(count)) and wire.reply() == b"+PONG\r\n"

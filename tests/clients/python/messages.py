@@ -6,8 +6,10 @@ Not compared: PUBLISH in EXEC at its own subscriber, which Redis 7.0 sends in th
 """
 
 import argparse
+import os
 import random
 import re
+import tempfile
 import threading
 
 from beluga import Peer, Server, Tally, Wire, request
@@ -411,6 +413,35 @@ def lists(port, peer_port):
             wire.close()
 
 
+def kept():
+    """CONFIG REWRITE keeps the events that are published and the limits of output, which the next start has again."""
+    events, limits = "notify-keyspace-events", "client-output-buffer-limit"
+    with tempfile.TemporaryDirectory() as home:
+        path = os.path.join(home, "config.toml")
+        open(path, "w").close()
+        with Server("--config", path) as server:
+            wire = Wire(server.port)
+            for name, text, reason in ((events, "Q", b"Invalid event class character"), (limits, "pubsub 1 2", b"Wrong number of arguments"), (limits, "other 1 2 3", b"Invalid client class")):
+                answer = wire.call("CONFIG", "SET", name, text)
+                tally.check(f"{name} {text} is refused", answer.startswith(b"-ERR CONFIG SET failed") and reason in answer, repr(answer))
+            tally.equal("they are set", wire.call("CONFIG", "SET", events, "Ex", limits, "replica 1mb 0 0"), b"+OK\r\n")
+            tally.equal("a class beside", wire.call("CONFIG", "SET", limits, "pubsub 100kb 0 0"), b"+OK\r\n")
+            shown = [wire.call("CONFIG", "GET", name) for name in (events, limits)]
+            tally.check("classes that are not named keep their limits", b"normal 0 0 0 slave 1048576 0 0 pubsub 102400 0 0" in shown[1], repr(shown[1]))
+            tally.equal("the file is written", wire.call("CONFIG", "REWRITE"), b"+OK\r\n")
+            wire.close()
+            server.terminate()
+            server.start()
+            wire, subscriber = Wire(server.port), Wire(server.port)
+            tally.equal("the next start has them", [wire.call("CONFIG", "GET", name) for name in (events, limits)], shown)
+            subscriber.send(request("SUBSCRIBE", "__keyevent@0__:expired"))
+            subscriber.reply()
+            wire.call("SET", "short", "1", "PX", "1")
+            subscriber.reply()
+            tally.check("events are published", True)
+            wire.close(), subscriber.close()
+
+
 with Server() as server, Peer() as peer:
     lists(server.port, peer.port)
     for round in range(arguments.rounds):
@@ -425,4 +456,5 @@ with Server() as server, Peer() as peer:
     slow(server.port)
     departures(server.port)
     tally.check("the server lives", server.process.poll() is None)
+kept()
 tally.close()

@@ -53,10 +53,24 @@ create table ranged (
     lowest int generated always as (lower(r)) stored);
 create index ranged_m on ranged (m desc, r);
 create index ranged_l on ranged (upper(n)) where n << '[10,20)';
+create table parts (id int primary key, doc jsonb, tags text[], counts int[]);
+create index parts_doc on parts using gin (doc jsonb_path_ops);
+create index on parts using gin (doc);
+create index on parts using gin (tags) where id > 3;
+create index on parts using gin (counts array_ops);
+create index parts_a on parts using gin ((doc -> 'a') jsonb_path_ops);
 create view booked as
     select r + '[2,5)' as longer, range_merge(m) as whole, daterange(lower(m), null, '[]') as open, numrange(1, 2) * n as part, r @> lowest as has, 3 <@ r as three,
         int4multirange(r, '[7,9)') - multirange(r) as rest from ranged where r && int4range(1, 3) and not n -|- '[3,4]' and m @> date '2024-01-03';
 create view listed as select int4multirange(variadic array[r, '[7,9)']) as m, concat_ws('-', variadic array['a', 'b']) as c, format('%s %s', variadic array[r::text, 'x']) as f from ranged;
+create type pair as (a int, "B b" varchar(3));
+create type s.nest as (p pair, ps pair[], n numeric(6,2));
+create type hollow as ();
+comment on type pair is 'two things';
+comment on column pair.a is 'the first';
+create table rows_of (id int primary key, p pair default row(1, 'x'), n s.nest, ps pair[], check ((p).a > 0), b text generated always as ((p)."B b") stored);
+create index rows_of_p on rows_of (p, ((n).p), (((n).p).a) desc) where (p).a > 1;
+create view rows_seen as select p, (p).a as pa, (n).p."B b" as inner_b, ((n).ps[2]).a as a2, (ps[1]).a as a3, row(1, 'y')::pair as made, ((n).p).* from rows_of where (p).a + 1 > 1 or n is null or p = row(3, 'z')::pair;
 create view gathered as select range_agg(r) as all_r, range_intersect_agg(n) as same_n, lower(range_agg(m)) as first from ranged group by lowest;
 create index child_p on s.child (p desc nulls last);
 create index parent_ad on parent (a, d desc);
@@ -90,9 +104,28 @@ COMMANDS = r"""
 \d+ s.united
 \d ranged
 \d+ ranged
+\d parts
+\d+ parts
+\d parts_doc
+\d+ parts_a
+\d parts_doc_idx
+\d parts_tags_idx
+\d parts_counts_idx
 \d+ booked
 \d+ gathered
 \d+ listed
+\d pair
+\d+ pair
+\d s.nest
+\d hollow
+\dT
+\dT+
+\dT pair
+\dT+ s.*
+\d rows_of
+\d+ rows_of
+\d+ rows_seen
+\d rows_of_p
 \d s.sq
 \d down
 \d parent_id_seq
@@ -163,6 +196,8 @@ QUERIES = [
     "select o.oid, oprname, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode, oprcom, oprnegate, oprcanmerge, oprcanhash from pg_operator o where oprleft in (3831, 4537) or oprright in (3831, 4537) order by 1",
     "select p.oid, proname, prokind, prorettype::regtype, proargtypes::regtype[]::text, provariadic::regtype, provolatile, proisstrict, prosrc from pg_proc p where (proargtypes::oid[] && array[3831, 4537]::oid[] or prorettype in (3831, 4537) or exists (select from pg_range where prorettype in (rngtypid, rngmultitypid))) and not proargtypes::oid[] && array[2281, 2275]::oid[] and prorettype not in (2275, 2281, 17) and proname !~ '^hash_|_transfn$|sel$' order by 1",
     "select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where castsource in (select rngtypid from pg_range) order by 1",
+    "select indexdef from pg_indexes where tablename = 'parts' order by 1",
+    "select c.relname, a.amname, o.opcname, x.indkey, x.indoption, x.indcollation, x.indclass from pg_index x join pg_class c on c.oid = x.indexrelid join pg_am a on a.oid = c.relam join pg_opclass o on o.oid = x.indclass[0] where x.indrelid = 'parts'::regclass order by 1",
     "select column_name, data_type, udt_name, column_default, is_generated, generation_expression from information_schema.columns where table_name = 'ranged' order by ordinal_position",
     "select pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) from pg_constraint where conrelid = 'ranged'::regclass order by conname",
     "select deptype, objsubid, refobjid::regclass, refobjsubid from pg_depend where objid = 'parent_id_seq'::regclass and refclassid = 'pg_class'::regclass",

@@ -71,6 +71,8 @@ class Side:
         return "error", state.decode(), result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY).decode()
 
     def clear(self):
+        self.ask("reset search_path")
+        self.ask("discard temp")
         for name in NAMES:
             self.ask(f"drop table if exists {name}x")
             self.ask(f"drop table if exists {name} cascade")
@@ -185,6 +187,53 @@ class Script:
         return statements
 
 
+class Shadows(Script):
+    """Draws temporary objects too, with the names of permanent ones."""
+
+    def definition(self):
+        if self.random.random() < 0.5:
+            return super().definition()
+        name, number = self.name(), self.random.randrange(2)
+        place = self.random.choice(["", "", "pg_temp.", "public."])
+        return self.random.choice([
+            f"create temp table {name} (a int, b text){self.random.choice(['', '', ' on commit drop', ' on commit delete rows'])}",
+            f"create temp table {name} (a serial primary key, b int default 7)",
+            f"create table pg_temp.{name} (a int primary key, b int references {self.name()})",
+            f"create temp table {place}{name} (a int unique)",
+            f"create temp table {name} as select * from {place}{self.name()}",
+            f"drop table {place}{name}{self.random.choice(['', '', ' cascade'])}",
+            f"alter table {place}{name} rename to {self.name()}",
+            f"create index i_{name} on {place}{name} (a)",
+            f"truncate {place}{name}",
+            f"create temp view v{number} as select a from {place}{name}",
+            f"create view {place}v{number} as select * from v{1 - number}",
+            f"drop view {place}v{number}{self.random.choice(['', ' cascade'])}",
+            f"create temp sequence s{number}",
+            f"drop sequence {place}s{number}",
+            f"set search_path = {self.random.choice(['public, pg_temp', 'pg_temp, public', 'public', 'default'])}",
+            "discard temp",
+        ])
+
+    def rows(self):
+        if self.random.random() < 0.6:
+            return super().rows()
+        place, name = self.random.choice(["", "pg_temp.", "public."]), self.name()
+        return self.random.choice([
+            f"insert into {place}{name} (a) values ({self.value()})",
+            f"update {place}{name} set a = a + 20 where a < {self.value()}",
+            f"delete from {place}{name} where a = {self.value()}",
+            f"select * from {place}{name}",
+            f"select * from {place}v{self.random.randrange(2)}",
+            f"select nextval('{place}s{self.random.randrange(2)}')",
+            f"select '{name}'::regclass = 'public.{name}'::regclass",
+        ])
+
+
+SHADOWED = [
+    *(f"select * from {place}.{name}" for place in ("public", "pg_temp") for name in NAMES),
+    "select relname, relkind, relpersistence, pg_table_is_visible(oid) from pg_class where relnamespace = pg_my_temp_schema() and relkind in ('r', 'v', 'S', 'i')",
+    "select cardinality(current_schemas(true)), cardinality(current_schemas(false))",
+]
 STATE = [
     "select c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'v', 'S', 'm') and c.relname !~ 'x'",
     "select table_name, column_name, row_number() over (partition by table_name order by ordinal_position), data_type, is_nullable from information_schema.columns where table_schema = 'public' and table_name !~ 'x'",
@@ -200,11 +249,11 @@ STATE = [
 UNSERVED = "0A000"
 
 
-def beside(ports, seed, seconds, most):
+def beside(ports, seed, seconds, most, draw=Script, state=()):
     database = "definitions_beside"
     for port in ports:
         make_database(port, database)
-    script, until, transactions, statements, unserved = Script(seed), time.monotonic() + seconds, 0, 0, 0
+    script, until, transactions, statements, unserved = draw(seed), time.monotonic() + seconds, 0, 0, 0
     sides = [Side(port, database) for port in ports]
     wrong = None
     while time.monotonic() < until and transactions < most and wrong is None:
@@ -224,7 +273,7 @@ def beside(ports, seed, seconds, most):
             if ours[:2] != theirs[:2]:
                 wrong = history
                 break
-        for text in STATE if wrong is None else []:
+        for text in [*STATE, *state] if wrong is None else []:
             ours, theirs = (side.ask(text) for side in sides)
             if ours[:2] != theirs[:2]:
                 wrong = [*history, (text, ours, theirs)]
@@ -380,10 +429,15 @@ def verify(wire, acknowledged, name):
         acknowledged[number] = version
 
 
+def both(ports, given):
+    beside(ports, given.seed, given.seconds, given.transactions)
+    beside(ports, given.seed, given.seconds / 2, given.transactions, Shadows, SHADOWED)
+
+
 def main():
     given = options()
     if given.ours:
-        beside((given.ours, given.theirs), given.seed, given.seconds, given.transactions)
+        both((given.ours, given.theirs), given)
         tally.close()
     with Server(postgres=True) as server:
         crowd(server.postgres_port, given.seed)
@@ -394,7 +448,7 @@ def main():
                 port = free_port()
                 subprocess.run([SCRIPT, "start", folder, str(port)], check=True, stdout=subprocess.DEVNULL)
                 try:
-                    beside((server.postgres_port, port), given.seed, given.seconds, given.transactions)
+                    both((server.postgres_port, port), given)
                 finally:
                     subprocess.run([SCRIPT, "stop", folder], check=True)
     crash(given.seed, given.rounds)

@@ -56,6 +56,17 @@ create table app.ranged (r int4range primary key default '[1,2)', n nummultirang
 create index ranged_n on app.ranged (n desc, upper(r));
 create view app.of_ranges as select int4multirange(r, '[7,9)') + multirange(r) as m, range_merge(n) as whole from app.ranged where r -|- '[5,6)' or r @> 3;
 insert into app.ranged values ('(,)', '{}', null, 'empty'), ('[1,5)', '{[1.0,2.00],[5,)}', '{"[2024-01-01 00:00+00,)",empty,NULL}', '[3,4]'), ('[9,9]', null, '{}', null);
+create type app.pair as (a int, "B b" varchar(3));
+create type app.nest as (p app.pair, ps app.pair[], n numeric(6,2));
+create type app.hollow as ();
+comment on type app.pair is 'two things';
+comment on column app.pair."B b" is 'the second';
+alter type app.nest add attribute gone int, add attribute kept text;
+alter type app.nest drop attribute gone;
+create table app.rows (p app.pair primary key, n app.nest default row(row(1, 'x'), '{}', 2, null), check ((p).a > 0), b text generated always as ((p)."B b") stored);
+create index rows_b on app.rows (((n).p), (((n).p).a));
+create view app.of_rows as select p, (p).a, (n).p."B b" as inner_b, ((n).ps[2]).a as a2, row(1, 'y')::app.pair as made from app.rows where (p).a > 1 or n is null or p = row(3, 'z')::app.pair;
+insert into app.rows (p, n) values (row(1, 'a'), row(null, array[row(1, 'b')::app.pair, null], 2.5, 'k')), ('(2,)', null), ('(3,"q r")', default);
 create view over_kept as select n from app.kept where n > 1;
 comment on materialized view app.kept is 'kept rows';
 comment on table parent is 'the parent''s';

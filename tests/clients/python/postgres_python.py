@@ -2,6 +2,7 @@
 
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ import threading
 import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
+from psycopg.types.composite import CompositeInfo, register_composite
 
 from beluga import Server, Tally
 
@@ -48,6 +50,58 @@ def statements(port):
         tally.equal("a long result", sum(1 for _ in connection.execute("select a.id, b.id from item a, item b")), 490 * 490)
         tally.equal("a long text", one("select length(%s::text)", ("x" * 5_000_000,)), (5_000_000,))
 
+
+
+def composites(port):
+    """Rows of composite types in text and binary, as parameters, results and in COPY."""
+    with connect(port) as connection:
+        connection.execute("create type pair as (a int4, b text)")
+        connection.execute("create type nest as (p pair, ps pair[])")
+        infos = [CompositeInfo.fetch(connection, name) for name in ("pair", "nest")]
+        [register_composite(info, connection) for info in infos]
+        pair, nest = (info.python_type for info in infos)
+        value = nest(pair(1, 'x "y",'), [pair(2, None), None, pair(None, "")])
+        for binary in (False, True):
+            one = lambda text, values=(): connection.execute(text, values, binary=binary).fetchone()
+            tally.equal("a row", one("select row(1, 'x')::pair, null::pair"), (pair(1, "x"), None))
+            tally.equal("a row in text", one("select %t::nest", (value,)), (value,))
+            tally.equal("a row in binary", one("select %b::nest", (value,)), (value,))
+            tally.equal("an array of rows", one("select %b::pair[]", ([pair(1, "a"), pair(2, "b")],)), ([pair(1, "a"), pair(2, "b")],))
+        connection.execute("create table of_rows (id int4, n nest)")
+        connection.execute("create table copied (id int4, n nest)")
+        connection.execute("insert into of_rows values (1, %b), (2, null), (3, row(null, '{}'))", (value,))
+        for form in ("text", "csv", "binary"):
+            with connection.cursor() as cursor:
+                with cursor.copy(f"copy of_rows to stdout (format {form})") as copy:
+                    data = b"".join(copy)
+                with cursor.copy(f"copy copied from stdin (format {form})") as copy:
+                    copy.write(data)
+                same = cursor.execute("select count(*) from of_rows o join copied c on o.id = c.id and o.n is not distinct from c.n").fetchone()
+                tally.equal(f"COPY in {form}", same, (3,))
+                cursor.execute("truncate copied")
+        raw = connection.pgconn
+        field = lambda oid, data: struct.pack(">Ii", oid, len(data)) + data
+
+        def answer(data):
+            result = raw.exec_params(b"select $1::pair", [data], [infos[0].oid], [1])
+            if result.status == psycopg.pq.ExecStatus.TUPLES_OK:
+                return result.get_value(0, 0)
+            fields = psycopg.pq.DiagnosticField
+            return (result.error_field(fields.SQLSTATE), result.error_field(fields.MESSAGE_PRIMARY))
+
+        four, text = field(23, struct.pack(">i", 5)), field(25, b"x")
+        tally.equal("a row by hand", answer(struct.pack(">i", 2) + four + text), b"(5,x)")
+        tally.equal("a NULL field", answer(struct.pack(">i", 2) + four + struct.pack(">Ii", 25, -1)), b"(5,)")
+        tally.equal("too many fields", answer(struct.pack(">i", 3) + four + text + text), (b"42804", b"wrong number of columns: 3, expected 2"))
+        wrong = b"binary data has type 25 (text) instead of expected 23 (integer) in record column 1"
+        tally.equal("a field of another type", answer(struct.pack(">i", 2) + text + text), (b"42804", wrong))
+        tally.equal("a field that is cut", answer(struct.pack(">i", 2) + four + text[:-1]), (b"22P03", b"insufficient data left in message"))
+        tally.equal("no field", answer(b""), (b"08P01", b"insufficient data left in message"))
+        short = answer(struct.pack(">i", 2) + field(23, b"\0\0\0") + text)
+        tally.equal("a short number", short, (b"08P01", b"insufficient data left in message"))
+        long = answer(struct.pack(">i", 2) + field(23, b"\0\0\0\0\0") + text)
+        tally.equal("a long number", long, (b"22P03", b"improper binary format in record column 1"))
+        tally.equal("bytes behind the row", answer(struct.pack(">i", 2) + four + text + b"x"), (b"22P03", b"incorrect binary data format in bind parameter 1"))
 
 def transactions(port):
     with connect(port) as connection:
@@ -170,7 +224,7 @@ def pgbench(port):
             tally.check(f"pgbench {mode} {script}", run.returncode == 0 and done and done[1] == "200" and "failed transactions: 0" in run.stdout, (run.stdout + run.stderr)[-500:])
 
 
-PARTS = [statements, transactions, pipelines, copies, errors, crowd, pgbench]
+PARTS = [statements, composites, transactions, pipelines, copies, errors, crowd, pgbench]
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

@@ -71,6 +71,8 @@ def reads(rng):
         ["GET", key(rng)], ["GET", key(rng)], ["MGET", key(rng), key(rng)], ["EXISTS", key(rng), key(rng)], ["STRLEN", key(rng)], ["TYPE", key(rng)], ["LRANGE", key(rng), "0", "-1"],
         ["HGETALL", key(rng)], ["TTL", key(rng)], ["SINTER", key(rng), key(rng)], ["ZSCORE", key(rng), "m"], ["XREAD", "STREAMS", key(rng), "0"], ["GET"], ["BITCOUNT", key(rng)],
         ["EVAL", "return redis.call('GET', KEYS[1])", "1", key(rng)], ["EVAL_RO", "return redis.call('EXISTS', KEYS[1])", "1", key(rng)],
+        ["EVAL", "return redis.call('GET', KEYS[1])", "2", key(rng), key(rng)], ["EVAL_RO", "return redis.call('PING')", "2", key(rng), key(rng)],
+        ["EVAL", "redis.call('SET', KEYS[2], 1); redis.call('GET', KEYS[2]); return redis.call('SET', KEYS[1], 2)", "2", key(rng), key(rng)],
         ["EVAL", "redis.call('SET', KEYS[1], 1); redis.call('GET', KEYS[1]); return redis.call('EXISTS', KEYS[2])", "2", key(rng), key(rng)],
     ])
 

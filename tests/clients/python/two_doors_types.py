@@ -84,6 +84,7 @@ POSTGRES = [
     ("integer[]", ["'{1,2}'"], ["'1'"]),
     ("int4range", ["'[1,5)'"], ["'[1,5)'"]),
     ("nummultirange", ["'{[1.0,2]}'"], ["'{}'"]),
+    ("pair", ["'(1,x)'"], ["'(1,x)'"]),
 ]
 
 # Results that must come out whatever the page says: (made at, type, value) to what the other door has.
@@ -234,6 +235,7 @@ def main():
         # Zero dates are part of the comparison.
         mysql.run("SET sql_mode = 'STRICT_TRANS_TABLES'")
         postgres = Postgres(server)
+        postgres.run("CREATE TYPE pair AS (a int, b text)")
         made = page(mysql, postgres)
     if os.environ.get("UPDATE"):
         with open(PAGE, "w") as file:

@@ -26,8 +26,15 @@ pub fn write() -> Result<bool, String> {
     Ok(true)
 }
 
+/// The binary to ask; without it, one is built. The step of `test` names the one of its step `build`: alone, cargo would build the server a second time, with
+/// the features of its libraries that no test turns on.
+pub const SERVER: &str = "SERVER_UNDER_TEST";
+
 /// Returns the part of that name, as the binary prints it.
 fn ask(root: &Path, name: &str) -> Result<String, String> {
+    if let Ok(server) = std::env::var(SERVER) {
+        return output(root, &server, &[name, "--markdown"]);
+    }
     output(root, cargo(), &["run", "--quiet", "--package", "server", "--bin", "beluga", "--", name, "--markdown"])
 }
 
