@@ -37,5 +37,6 @@ pub use keyspace::{
 };
 pub use metrics::Metrics;
 pub use pager::{
-    CopyOptions, CopyTarget, EndHook, Error as StorageError, Lsn, PAGE_BYTES, PreparedCopy, SharedStorage, copy_backup,
+    CopyOptions, CopyTarget, DATA_FILE, DOUBLE_WRITE_FILE, EndHook, Error as StorageError, Lsn, PAGE_BYTES,
+    PreparedCopy, SharedStorage, copy_backup,
 };

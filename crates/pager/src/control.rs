@@ -10,13 +10,9 @@ use stdx::sync::Mutex;
 
 use crate::error::{Error, Result};
 use crate::page::PAGE_BYTES;
-use crate::root::{Root, RootRecord};
+use crate::root::{Root, RootKind, RootRecord};
 
-/// Format version of everything in the data folder. docs/formats/page.md lists what each version added.
-pub const FORMAT: u64 = 3;
-const MAGIC: u64 = u64::from_le_bytes(*b"BELUGADB");
-/// Instead of `MAGIC` until a copy into the folder is complete. Versions that do not know it take the block for damaged.
-const INCOMPLETE: u64 = u64::from_le_bytes(*b"BELUGAIC");
+const KIND: RootKind = RootKind { of: "the data folder", complete: b"BELUGADB", incomplete: b"BELUGAIC" };
 
 /// A copy of the control block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,51 +23,19 @@ struct ControlBlock {
 }
 
 impl ControlBlock {
-    fn words(self) -> [u64; 8] {
-        let RootRecord { database, checkpoint, boot, consistent, is_incomplete } = self.root;
-        let magic = if is_incomplete { INCOMPLETE } else { MAGIC };
-        [magic, FORMAT, PAGE_BYTES as u64, self.sequence, database, checkpoint, boot, consistent]
-    }
-
     /// Writes the copy. It is durable on return.
     fn write(self, data: &dyn Device) -> Result<()> {
         let mut block = Aligned::with_capacity(PAGE_BYTES);
         let bytes = &mut block.as_mut_slice()[..PAGE_BYTES];
         bytes.fill(0);
-        for (at, word) in self.words().into_iter().enumerate() {
-            bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
-        }
-        let crc = crc32c::crc32c(&bytes[..64]);
-        bytes[64..68].copy_from_slice(&crc.to_le_bytes());
+        bytes[..RootRecord::BYTES].copy_from_slice(&self.root.encode(&KIND, self.sequence));
         let offset = self.sequence % 2 * PAGE_BYTES as u64;
         data.write_durable(offset, bytes).map_err(|error| Error::io("writing the control block", error))
     }
 
     fn decode(bytes: &[u8]) -> Result<Option<ControlBlock>> {
-        let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
-        if ![MAGIC, INCOMPLETE].contains(&word(0)) || word(8) as u32 != crc32c::crc32c(&bytes[..64]) {
-            return Ok(None);
-        }
-        if word(1) > FORMAT {
-            return Err(Error::Format(format!(
-                "the data folder has format {}, this Beluga reads formats up to {FORMAT}: open it with a newer version",
-                word(1)
-            )));
-        }
-        if word(2) != PAGE_BYTES as u64 {
-            return Err(Error::Format(format!(
-                "the data folder has pages of {} bytes, this Beluga {PAGE_BYTES}",
-                word(2)
-            )));
-        }
-        let root = RootRecord {
-            database: word(4),
-            checkpoint: word(5),
-            boot: word(6),
-            consistent: word(7),
-            is_incomplete: word(0) == INCOMPLETE,
-        };
-        Ok(Some(ControlBlock { sequence: word(3), root }))
+        let bytes = bytes.first_chunk().expect("a page is larger than a root");
+        Ok(RootRecord::decode(&KIND, bytes)?.map(|(sequence, root)| ControlBlock { sequence, root }))
     }
 
     /// Reads the newer valid copy. `None` if neither was ever written; an error if both are damaged.

@@ -43,7 +43,6 @@ mod write_batch;
 
 pub use backup::Backup;
 pub use checkpoint::WalPin;
-pub use control::FORMAT;
 pub use copy::{CopyOptions, CopyProgress, CopyTarget, PreparedCopy, copy_backup};
 pub use counts::Counts;
 pub use error::{Error, Result};
@@ -57,6 +56,7 @@ pub use read_queue::ReadQueue;
 pub use reader_pool::ReadCallback;
 pub use recovery::RecoveryReport;
 pub use redo::{Redo, RedoTable};
+pub use root::FORMAT;
 pub use shared::{EndHook, SharedStorage, Unfenced};
 pub use snapshot::PageSnapshot;
 pub use space_map::{Run, WELL_KNOWN, decode as decode_space};

@@ -24,15 +24,20 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let is_backup = held.is_backup()?;
     let engine = open(settings, &held)?;
     engine.stop_background();
-    let report = engine.check().map_err(|e| held.failure(e))?;
-    let mut problems = report.problems;
-    let tables = check_tables(&engine, &mut problems);
-    problems
-        .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
+    let checked = engine.check().map(|mut report| {
+        let problems = &mut report.problems;
+        let tables = check_tables(&engine, problems);
+        let damaged = &engine.opened().pager.damaged;
+        problems.extend(damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
+        (report, tables)
+    });
+    // In order also after an error: a backup stays one.
     engine.close().map_err(|e| held.failure(e))?;
     if is_backup {
         held.remains_backup()?;
     }
+    let (report, tables) = checked.map_err(|e| held.failure(e))?;
+    let problems = report.problems;
     let shown = held.shown().to_owned();
     held.release();
     let mut text = format!(
@@ -69,7 +74,7 @@ pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure>
     let done = match control::ask(&local, &request, &mut |text| say(&format!("{text}\n"))) {
         Some(done) => done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?,
         None => {
-            if local == Path::new(from) && !local.join(store::DATA_FILE).exists() {
+            if local == Path::new(from) && !local.join(engine::DATA_FILE).exists() {
                 return Err(Failure::new(Exit::Usage, format!("--from: {from} is not a data folder")));
             }
             let held = hold(settings, from)?;

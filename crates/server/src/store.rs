@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{CopyOptions, CopyTarget, Engine, Error, Options, Recovering};
+use engine::{CopyOptions, CopyTarget, DATA_FILE, DOUBLE_WRITE_FILE, Engine, Error, Options, Recovering};
 use os::{Folder, RealClock, RealFolder};
 
 use crate::exit::{Exit, Failure};
@@ -27,12 +27,6 @@ const SHARED_SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Threads that read and write the pages of a copy, each with a buffer of 4 MiB.
 const COPY_THREADS: usize = 4;
-
-/// The file of a folder that holds a local database.
-pub const DATA_FILE: &str = "data";
-
-/// The pager's file for double writes, which a backup has not.
-const DOUBLE_WRITE_FILE: &str = "doublewrite";
 
 /// Which part of the WAL recovery applies: all of it, or up to a point at which a backup is restored; and whether a restore has prepared the data.
 #[derive(Clone, Copy, Debug, Default)]

@@ -16,7 +16,7 @@ use crate::log;
 use crate::settings::load::Arguments;
 use crate::settings::{Name, Settings};
 use crate::shared::{self, Patience};
-use crate::store::{self, Held, Until};
+use crate::store::{Held, Until};
 
 /// Interval at which a long copy reports its progress, unless ten percent are done before.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ pub fn copy(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
     if from == to {
         return Err(Failure::new(Exit::Usage, format!("--to: {to} is the database that is copied")));
     }
-    if shared::address(settings, from)?.is_none() && !Path::new(from).join(store::DATA_FILE).exists() {
+    if shared::address(settings, from)?.is_none() && !Path::new(from).join(engine::DATA_FILE).exists() {
         return Err(Failure::new(Exit::Usage, format!("--from: {from} is not a data folder")));
     }
     let source = hold(settings, from)?;

@@ -8,19 +8,13 @@ use std::sync::Arc;
 use os::{Guard, ObjectError, ObjectStore};
 use stdx::sync::Mutex;
 
-use crate::control::FORMAT;
 use crate::error::{Error, Result};
-use crate::page::PAGE_BYTES;
-use crate::root::{Root, RootRecord};
+use crate::root::{Root, RootKind, RootRecord};
 use crate::shared::object::failed;
 use crate::wal::FIRST_LSN;
 
 const NAME: &str = "root";
-const MAGIC: u64 = u64::from_le_bytes(*b"BELUGART");
-/// Instead of `MAGIC` until a copy into the database is complete. Versions that do not know it take the root for damaged.
-const INCOMPLETE: u64 = u64::from_le_bytes(*b"BELUGAIR");
-const WORDS: usize = 8;
-const BYTES: usize = WORDS * 8 + 8;
+const KIND: RootKind = RootKind { of: "the shared database", complete: b"BELUGART", incomplete: b"BELUGAIR" };
 
 /// The root object of a shared database.
 pub(super) struct RootObject {
@@ -71,47 +65,14 @@ impl RootObject {
     }
 }
 
-fn encode(root: RootRecord, version: u64) -> [u8; BYTES] {
-    let RootRecord { database, checkpoint, boot, consistent, is_incomplete } = root;
-    let mut bytes = [0; BYTES];
-    let magic = if is_incomplete { INCOMPLETE } else { MAGIC };
-    let words: [u64; WORDS] = [magic, FORMAT, PAGE_BYTES as u64, version, database, checkpoint, boot, consistent];
-    for (at, word) in words.into_iter().enumerate() {
-        bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
-    }
-    let crc = u64::from(crc32c::crc32c(&bytes[..WORDS * 8]));
-    bytes[WORDS * 8..].copy_from_slice(&crc.to_le_bytes());
-    bytes
-}
-
-fn decode(bytes: &[u8; BYTES]) -> Result<(u64, RootRecord)> {
-    let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("eight bytes"));
-    if ![MAGIC, INCOMPLETE].contains(&word(0)) || word(WORDS) != u64::from(crc32c::crc32c(&bytes[..WORDS * 8])) {
-        return Err(Error::Format("the object 'root' is damaged, or it is not Beluga's: restore a backup".into()));
-    }
-    if word(1) > FORMAT || word(2) != PAGE_BYTES as u64 {
-        return Err(Error::Format(format!(
-            "the shared database has format {} and pages of {} bytes, this Beluga reads formats up to {FORMAT} and pages of {PAGE_BYTES}",
-            word(1),
-            word(2)
-        )));
-    }
-    let root = RootRecord {
-        database: word(4),
-        checkpoint: word(5),
-        boot: word(6),
-        consistent: word(7),
-        is_incomplete: word(0) == INCOMPLETE,
-    };
-    Ok((word(3), root))
-}
-
 impl Root for RootObject {
     fn get(&self) -> Result<Option<RootRecord>> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; RootRecord::BYTES];
         match self.objects.read(NAME, 0, &mut bytes) {
             Ok(_) => {
-                let (version, root) = decode(&bytes)?;
+                let (version, root) = RootRecord::decode(&KIND, &bytes)?.ok_or_else(|| {
+                    Error::Format("the object 'root' is damaged, or it is not Beluga's: restore a backup".into())
+                })?;
                 *self.version.lock() = version;
                 Ok(Some(root))
             }
@@ -131,7 +92,7 @@ impl RootObject {
     pub fn replace(&self, next: RootRecord) -> Result<()> {
         let mut version = self.version.lock();
         let guard = if *version == 0 { Guard::Absent } else { Guard::Equal(*version) };
-        match self.objects.write(NAME, guard, *version + 1, &[(0, &encode(next, *version + 1))]) {
+        match self.objects.write(NAME, guard, *version + 1, &[(0, &next.encode(&KIND, *version + 1))]) {
             Ok(()) => {
                 *version += 1;
                 Ok(())
