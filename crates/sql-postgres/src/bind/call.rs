@@ -16,6 +16,7 @@ use crate::error::{PgError, Result, state};
 use crate::functions::array::quantified::SPREAD;
 use crate::functions::{self, Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
+use crate::types::record::is_row;
 use crate::types::registry;
 
 /// The function that tells the type of any argument.
@@ -179,7 +180,8 @@ impl Binder<'_> {
         if let Expr::Call(call) = &mut expr {
             call.extra.record = self.row_type_of(&call.ty);
         }
-        if result == oid::RECORD {
+        // Those make rows of documents.
+        if result == oid::RECORD || (is_row(result) && row.name.starts_with("json")) {
             expr = self.checked_parts(expr)?;
         }
         Ok(Operand { expr, at })

@@ -202,8 +202,8 @@ impl Binder<'_> {
         match way {
             Pathway::Relabel => Ok(relabeled(expr, target)),
             Pathway::InOut => {
-                let cast = call_of(&IN_OUT, vec![expr], target, -1);
-                self.folded(cast)
+                let cast = self.folded(call_of(&IN_OUT, vec![expr], target, -1))?;
+                self.checked_parts(cast)
             }
             Pathway::Elements => self.coerce_elements(expr, target, (typmod, context)),
             Pathway::Function(function) => {
@@ -231,7 +231,7 @@ impl Binder<'_> {
                 let ty = column_type(target, typmod, false);
                 self.user_types.extend(user::object_of(target));
                 let value = io::input(&ty, &text, &self.ctx.state().io).map_err(|error| self.error(error, at))?;
-                Ok(Expr::Literal(value, ty))
+                self.checked_literal(Expr::Literal(value, ty), at)
             }
             Expr::Literal(value, _) => Ok(literal(value, target)),
             Expr::Parameter(number, _) => {
@@ -243,7 +243,7 @@ impl Binder<'_> {
                     let detail = format!("{} versus {}", shown(known), shown(target));
                     return Err(self.error(PgError::new(state::AMBIGUOUS_PARAMETER, text).detail(detail), at));
                 }
-                Ok(Expr::Parameter(number, column_type(target, -1, true)))
+                self.checked_parts(Expr::Parameter(number, column_type(target, -1, true)))
             }
             // The rest is a text in fact, of a null row or a query that is still open.
             other if target == oid::TEXT => Ok(retyped(other, oid::TEXT, -1)),

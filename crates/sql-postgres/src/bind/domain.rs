@@ -3,22 +3,25 @@
 //! Operators and functions take a value of a domain as one of its base type. A value becomes one of a domain through a
 //! chain of calls of `DOMAIN_CHECK`, one for each constraint, each over a row of the value alone (PS-52).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use datum::value::RecordType;
 use query::catalog::objects::Object;
 use query::catalog::table::{Table, TableColumn};
 use query::catalog::user_type::{DomainDefinition, UserType};
 use query::nodes::expr::{Call, Expr, Extra};
-use query::types::Collation;
+use query::types::{Collation, Type};
 
 use crate::bind::coerce::{REFORM, call_of, common_type};
-use crate::bind::record::is_record;
 use crate::bind::typing::{Operand, retyped};
 use crate::bind::{Binder, TableExpression};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
+use crate::functions::array::construct::EACH;
 use crate::functions::domain::{DOMAIN_CHECK, DOMAIN_FIELDS};
-use crate::types::oid::{self, Oid};
+use crate::types::oid::Oid;
+use crate::types::record::is_row;
 use crate::types::registry::{self, column_type};
 use crate::types::user;
 
@@ -199,50 +202,111 @@ impl Binder<'_> {
     pub fn checked_parts(&mut self, value: Expr) -> Result<Expr> {
         let ty = value.ty();
         let of = registry::oid_of(&ty);
-        if of == oid::RECORD
-            && let Some(row) = self.row_type_of(&ty)
-            && row.fields.iter().any(|field| has_domain(field.number))
-        {
-            let whole = Expr::Column(0, ty.clone());
-            let mut fields = Vec::with_capacity(row.fields.len());
-            for (place, field) in row.fields.iter().enumerate() {
-                let value = self.field_at(whole.clone(), &row, place);
-                fields.push(self.checked_value(value, field.number)?);
-            }
-            let each = Some(Arc::new(self.row_of(row, fields)));
-            let extra = Extra { each, ..Extra::default() };
-            let (function, arguments) = (&DOMAIN_FIELDS, vec![value]);
-            return Ok(Expr::Call(Box::new(Call { function, arguments, ty, collation: Collation::Binary, extra })));
-        }
-        Ok(value)
+        let is_composite =
+            is_row(of) || registry::element_of(of).is_some_and(|element| user::is_composite(element.oid));
+        if is_composite { self.checked_value(value, of).map(|(checked, _)| checked) } else { Ok(value) }
     }
 
-    /// Puts the checks around a value that was read as one of the type without them.
-    fn checked_value(&mut self, value: Expr, ty: Oid) -> Result<Expr> {
+    /// Puts the checks around a literal that was read as one of a type whose parts are domains. They are evaluated at once, as input functions do.
+    pub fn checked_literal(&mut self, literal: Expr, at: u32) -> Result<Expr> {
+        let ty = literal.ty();
+        match self.checked_parts(literal)? {
+            literal @ Expr::Literal(..) => Ok(literal),
+            checks => {
+                let value = checks.eval(&[], self.ctx).map_err(PgError::from);
+                Ok(Expr::Literal(value.map_err(|error| self.error(error, at))?, ty))
+            }
+        }
+    }
+
+    /// Returns the checks of the fields of rows: an expression over a row of the row. `None`: there are none.
+    fn checks_of_fields(&mut self, ty: &Type) -> Result<Option<Arc<Expr>>> {
+        let of = registry::oid_of(ty);
+        if let Some((_, known)) = self.field_checks.iter().find(|(known, _)| *known == of) {
+            return Ok(known.clone());
+        }
+        let is_composite = user::is_composite(of);
+        let row = self.row_type_of(ty).filter(|_| !is_composite || self.has_domain_within(of));
+        let checks = match row {
+            Some(row) => self.fields_with_checks(&row, ty)?,
+            None => None,
+        };
+        if is_composite {
+            self.field_checks.push((of, checks.clone()));
+        }
+        Ok(checks)
+    }
+
+    fn fields_with_checks(&mut self, row: &Arc<RecordType>, ty: &Type) -> Result<Option<Arc<Expr>>> {
+        self.check_stack()?;
+        let whole = Expr::Column(0, ty.clone());
+        let (mut fields, mut has_checks) = (Vec::with_capacity(row.fields.len()), false);
+        for (place, field) in row.fields.iter().enumerate() {
+            let value = self.field_at(whole.clone(), row, place);
+            let (value, is_checked) = self.checked_value(value, field.number)?;
+            has_checks |= is_checked;
+            fields.push(value);
+        }
+        Ok(has_checks.then(|| Arc::new(self.row_of(row.clone(), fields))))
+    }
+
+    /// Puts the checks around a value that was read as one of the type without them, and tells whether there are any.
+    fn checked_value(&mut self, value: Expr, ty: Oid) -> Result<(Expr, bool)> {
         if user::is_domain(ty) {
-            return self.checked(value, ty);
+            return Ok((self.checked(value, ty)?, true));
         }
         if Self::is_array_of_domain(ty) {
             let flat = relabeled(value, self.flat(ty)?, -1);
-            return self.coerce_elements(flat, ty, (-1, CastContext::Explicit));
+            return Ok((self.coerce_elements(flat, ty, (-1, CastContext::Explicit))?, true));
         }
-        if is_record(ty) { self.checked_parts(value) } else { Ok(value) }
+        let element = registry::element_of(ty).filter(|element| user::is_composite(element.oid));
+        let own = value.ty();
+        let (row, is_array) = match element {
+            Some(element) => (column_type(element.oid, -1, true), true),
+            None if is_row(ty) => (own.clone(), false),
+            None => return Ok((value, false)),
+        };
+        let Some(each) = self.checks_of_fields(&row)? else { return Ok((value, false)) };
+        let checked = |value: Expr, ty: Type| {
+            let extra = Extra { each: Some(each), ..Extra::default() };
+            let (function, arguments) = (&DOMAIN_FIELDS, vec![value]);
+            Expr::Call(Box::new(Call { function, arguments, ty, collation: Collation::Binary, extra }))
+        };
+        if !is_array {
+            return Ok((checked(value, own), true));
+        }
+        let element = checked(Expr::Column(0, row.clone()), row);
+        let extra = Extra { each: Some(Arc::new(element)), ..Extra::default() };
+        let (function, arguments) = (&EACH, vec![value]);
+        let call = Call { function, arguments, ty: own, collation: Collation::Binary, extra };
+        Ok((Expr::Call(Box::new(call)), true))
     }
 
     /// Returns the checks of values of a type that were read without them: an expression over a row of the value. `None`: there are none.
     pub fn checks_of_read(&mut self, ty: Oid) -> Result<Option<Expr>> {
-        if !has_domain(ty) {
-            return Ok(None);
-        }
         let place = Expr::Column(0, column_type(ty, -1, true));
-        self.checked_value(place, ty)
-            .map(|checked| Some(checked).filter(|checked| !matches!(checked, Expr::Column(..))))
+        let (checks, has_checks) = self.checked_value(place, ty)?;
+        Ok(Some(checks).filter(|checks| has_checks && !matches!(checks, Expr::Column(..))))
+    }
+
+    /// Returns whether values of a type are of domains, or have values of domains within.
+    pub fn has_domain_within(&self, ty: Oid) -> bool {
+        let (mut open, mut known) = (vec![ty], BTreeSet::new());
+        while let Some(ty) = open.pop() {
+            if has_domain(ty) {
+                return true;
+            }
+            if let Some(row) = self.composite_row(ty) {
+                open.extend(row.fields.iter().map(|field| field.number).filter(|field| known.insert(*field)));
+            }
+        }
+        false
     }
 
     /// Refuses rows with domains where a function reads many of them.
-    pub fn refuse_domains_in_rows(&self, ty: &query::types::Type, what: &str) -> Result<()> {
+    pub fn refuse_domains_in_rows(&self, ty: &Type, what: &str) -> Result<()> {
         let row = self.row_type_of(ty);
-        match row.is_some_and(|row| row.fields.iter().any(|field| has_domain(field.number))) {
+        match row.is_some_and(|row| row.fields.iter().any(|field| self.has_domain_within(field.number))) {
             true => Err(PgError::unsupported(format!("{what} of rows with a domain"))),
             false => Ok(()),
         }
@@ -250,6 +314,6 @@ impl Binder<'_> {
 }
 
 /// Returns whether values of the type are a domain's, or arrays of them.
-pub fn has_domain(ty: Oid) -> bool {
+fn has_domain(ty: Oid) -> bool {
     user::is_domain(ty) || registry::element_of(ty).is_some_and(|element| user::is_domain(element.oid))
 }

@@ -303,7 +303,7 @@ pub fn bind_default_of_domain(environment: &Environment<'_>, ctx: &mut EvalConte
     Binder::new(environment, ctx, "").default_of_domain(domain)
 }
 
-/// Returns for each column of a domain the checks of a value that was read as one of its base type: an expression over a row of the value.
+/// Returns for each type with values of domains the checks of a value that was read without them: an expression over a row of the value.
 pub fn bind_domain_checks(
     environment: &Environment<'_>,
     ctx: &mut EvalContext,
@@ -402,6 +402,8 @@ pub struct Binder<'s> {
     cursor: Option<CursorBlock>,
     /// The constraints of domains that were met.
     domain_rules: Vec<(Oid, Arc<domain::DomainRules>)>,
+    /// The checks of the fields of composite types that were met.
+    field_checks: Vec<(Oid, Option<Arc<Expr>>)>,
     /// The types of rows: the modifier of a `record` is a place here (PS-41).
     row_types: Vec<Arc<RecordType>>,
 }
@@ -447,6 +449,7 @@ impl<'s> Binder<'s> {
             through: None,
             cursor: None,
             domain_rules: Vec::new(),
+            field_checks: Vec::new(),
             row_types: Vec::new(),
         }
     }
@@ -583,7 +586,7 @@ impl<'s> Binder<'s> {
         }
         let expr = Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true));
         // The value was read as one of the base type.
-        let expr = if user::is_domain(ty) { self.checked(expr, ty)? } else { expr };
+        let expr = if user::is_domain(ty) { self.checked(expr, ty)? } else { self.checked_parts(expr)? };
         Ok(Operand { expr, at })
     }
 

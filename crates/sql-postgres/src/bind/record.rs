@@ -380,14 +380,7 @@ impl Binder<'_> {
             Expr::Literal(Value::Null, _) => Ok(Operand { expr: Expr::Literal(Value::Null, ty), at }),
             Expr::Literal(Value::Text(text), _) if source == oid::UNKNOWN => {
                 let value = input(&row, &text, &self.ctx.state().io).map_err(|error| self.error(error, place))?;
-                let ty = ty.with_nullable(false);
-                let expr = match self.checked_parts(Expr::Literal(value, ty.clone()))? {
-                    literal @ Expr::Literal(..) => literal,
-                    checks => {
-                        let value = checks.eval(&[], self.ctx).map_err(PgError::from);
-                        Expr::Literal(value.map_err(|error| self.error(error, place))?, ty)
-                    }
-                };
+                let expr = self.checked_literal(Expr::Literal(value, ty.with_nullable(false)), place)?;
                 Ok(Operand { expr, at })
             }
             expr if source == oid::RECORD && typmod_of_expr(&expr) == typmod => Ok(Operand { expr, at }),

@@ -14,7 +14,6 @@ use query::catalog::user_type::{CompositeAttribute, CompositeDefinition, TypeDef
 use query::types::TypeId;
 use syntax::postgres::tree::{AlterAttributeCmd, AlterCompositeStmt, AnyName, AttributeDef, CreateCompositeStmt};
 
-use crate::bind::domain::has_domain;
 use crate::bind::{self, TableExpression};
 use crate::define::alter::{From, missing_column};
 use crate::define::names::{find, has_relation};
@@ -72,6 +71,20 @@ fn levels(snapshot: &Snapshot, types: impl Iterator<Item = Oid>) -> usize {
         level = fields.filter_map(|field| within(field.number)).collect();
     }
     count
+}
+
+/// The error of a change of a type that would concern the values of a column.
+#[cold]
+pub(super) fn altered_type_of_column(ty: &UserType, column: &str) -> PgError {
+    let message = format!("cannot alter type \"{}\" because column \"{column}\" uses it", ty.name);
+    PgError::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// A step of a search for columns by their types.
+enum ColumnSearch {
+    Found(String),
+    /// The users of a type are to be searched.
+    Type(Oid),
 }
 
 /// A change of a composite type's attributes, as its values follow it.
@@ -163,9 +176,6 @@ impl Session {
             let message = format!("column \"{name}\" has pseudo-type {}", registry::format_type(number, None));
             return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
         };
-        if has_domain(number) {
-            return Err(PgError::unsupported("an attribute of a domain"));
-        }
         if let Some(collation) = collation {
             if !row.is_collatable {
                 let message = format!("collations are not supported by type {}", registry::format_type(number, None));
@@ -308,8 +318,8 @@ impl Session {
             let old = from.map(|from| &known.row.fields[from]);
             old.is_some_and(|old| (old.number, old.length) != (field.number, field.length))
         });
-        if is_retyped {
-            self.refuse_columns_of(ty)?;
+        if is_retyped && let Some(column) = self.column_with_type(user::oid_of(ty)) {
+            return Err(altered_type_of_column(ty, &column));
         }
         self.refuse_texts_of(ty, "ALTER")?;
         let tables = self.tables_with(ty)?;
@@ -396,23 +406,45 @@ impl Session {
         Ok(found)
     }
 
-    /// Fails if a column has values of a type, or of one that is over it.
-    fn refuse_columns_of(&mut self, ty: &UserType) -> Result<()> {
-        let family = self.catalog.user_types_over(ty);
-        let tables = self.tables_of_database();
-        // As in PostgreSQL, columns of arrays are found first.
-        for place in [1, 0] {
-            let is_it = |number| family.iter().any(|ty| ty.numbers.get(place) == Some(number));
+    /// Returns the types with attributes of a type, and the domains over it, older ones first.
+    pub(super) fn types_over(&self, number: Oid) -> Vec<Arc<UserType>> {
+        let is_it = |over: &&Arc<UserType>| match &over.definition {
+            TypeDefinition::Domain(domain) => domain.base.id.0 == number,
+            TypeDefinition::Composite(composite) => composite.row.fields.iter().any(|field| field.number == number),
+            TypeDefinition::Enumeration(_) => false,
+        };
+        let mut over: Vec<Arc<UserType>> = self.catalog.user_types().filter(is_it).cloned().collect();
+        over.sort_by_key(|over| over.id);
+        over
+    }
+
+    /// Returns the column that PostgreSQL finds first whose values are of a type or contain such values: those of arrays, then of older tables and types.
+    pub(super) fn column_with_type(&mut self, number: Oid) -> Option<String> {
+        let mut tables = self.tables_of_database();
+        tables.sort_by_key(|table| table.id);
+        let (mut open, mut seen) = (vec![ColumnSearch::Type(number)], BTreeSet::new());
+        while let Some(next) = open.pop() {
+            let number = match next {
+                ColumnSearch::Found(column) => return Some(column),
+                ColumnSearch::Type(number) => number,
+            };
+            if !seen.insert(number) {
+                continue;
+            }
+            let mut users: Vec<(u64, ColumnSearch)> = Vec::new();
             for table in &tables {
                 let mut columns = table.columns.iter().filter(|column| !column.is_hidden());
-                if let Some(column) = columns.find(|column| is_it(&column.ty.id)) {
-                    let column = format!("{}.{}", table.name, column.name);
-                    let message = format!("cannot alter type \"{}\" because column \"{column}\" uses it", ty.name);
-                    return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
+                if let Some(column) = columns.find(|column| column.ty.id.0 == number) {
+                    users.push((table.id, ColumnSearch::Found(format!("{}.{}", table.name, column.name))));
                 }
             }
+            let over = self.types_over(number);
+            users.extend(over.iter().map(|over| (over.id, ColumnSearch::Type(user::oid_of(over)))));
+            users.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+            open.extend(users.into_iter().map(|(_, user)| user));
+            open.extend(registry::array_of(number).map(ColumnSearch::Type));
         }
-        Ok(())
+        None
     }
 
     pub(super) fn rename_attribute(&mut self, name: &AnyName, from: &str, to: &str) -> Result<()> {

@@ -18,6 +18,7 @@ use syntax::postgres::tree::{
 
 use crate::bind::domain::{VALUE, value_table};
 use crate::bind::{self, TableExpression};
+use crate::define::composite::altered_type_of_column;
 use crate::define::object_name::domain_check_name;
 use crate::define::source::{after_word, balanced, within_parentheses};
 use crate::error::{PgError, Result, state};
@@ -326,17 +327,23 @@ impl Session {
         };
         let family = self.domains_over(ty);
         let numbers: Vec<TypeId> = family.iter().filter_map(|ty| ty.numbers.first().copied()).collect();
-        let ids: BTreeSet<ObjectId> = family.iter().map(|ty| ty.id).collect();
+        // Domains over arrays of these, and composite types with attributes of them.
+        let mut containers = self.catalog.user_types_over(ty);
+        containers.retain(|over| !family.iter().any(|known| known.id == over.id));
+        let ids: BTreeSet<ObjectId> = family.iter().chain(&containers).map(|ty| ty.id).collect();
+        let arrays = family.iter().filter_map(|ty| ty.numbers.get(1));
+        let containers: Vec<TypeId> = arrays.chain(containers.iter().flat_map(|over| &over.numbers)).copied().collect();
         let tables = self.own_tables();
         if validated.is_some() {
-            self.refuse_containers(ty, &family, &tables)?;
+            self.refuse_containers(ty)?;
         }
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
         writing.put_type(UserType { definition: TypeDefinition::Domain(domain), ..(**ty).clone() })?;
         self.finish(writing)?;
         for table in tables {
-            let has_values = table.columns.iter().any(|column| numbers.contains(&column.ty.id));
+            let is_one = |number: &TypeId| numbers.contains(number) || containers.contains(number);
+            let has_values = table.columns.iter().any(|column| is_one(&column.ty.id));
             if !has_values && !self.computes_by(&table, &ids) {
                 continue;
             }
@@ -364,27 +371,18 @@ impl Session {
         family
     }
 
-    /// Fails if arrays of the domain lie in a column: their elements are not searched.
-    fn refuse_containers(&self, ty: &UserType, family: &[Arc<UserType>], tables: &[Arc<Table>]) -> Result<()> {
-        let mut arrays: Vec<TypeId> = family.iter().filter_map(|ty| ty.numbers.get(1).copied()).collect();
-        let over_arrays: Vec<TypeId> = self
-            .catalog
-            .user_types()
-            .filter(|over| family.iter().any(|inner| is_over(over, inner, 1)))
-            .flat_map(|over| over.numbers.iter().copied())
-            .collect();
-        arrays.extend(over_arrays);
-        for table in tables {
-            let column = table.columns.iter().find(|column| arrays.contains(&column.ty.id) && !column.is_hidden());
-            if let Some(column) = column {
-                let message = format!(
-                    "cannot alter type \"{}\" because column \"{}.{}\" uses it",
-                    ty.name, table.name, column.name
-                );
-                return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
+    /// Fails if a column has values that contain values of the domain: they are not searched.
+    fn refuse_containers(&mut self, ty: &UserType) -> Result<()> {
+        let arrays: Vec<u32> = ty.numbers.iter().skip(1).map(|number| number.0).collect();
+        let mut column = arrays.into_iter().find_map(|array| self.column_with_type(array));
+        for over in self.types_over(user::oid_of(ty)) {
+            match &over.definition {
+                _ if column.is_some() => break,
+                TypeDefinition::Domain(_) => self.refuse_containers(&over)?,
+                _ => column = self.column_with_type(user::oid_of(&over)),
             }
         }
-        Ok(())
+        column.map_or(Ok(()), |column| Err(altered_type_of_column(ty, &column)))
     }
 
     /// Returns whether a generated column, or a column of an index, has values of one of the types.

@@ -168,25 +168,23 @@ impl Session {
             !dropped.iter().chain(&found.domains).any(|known| known.id == over.id)
         };
         for place in [1, 0] {
-            let mut over: Vec<&Arc<UserType>> = domains.iter().filter(|over| is_over(over, ty, place)).collect();
+            let over = domains.iter().filter(|over| is_over(over, ty, place));
+            let mut over: Vec<&Arc<UserType>> = over.chain(composites).collect();
             over.sort_by_key(|over| over.id);
             let mut over = over.into_iter().peekable();
-            let mut composites = composites.iter().peekable();
             for table in tables.iter().map(Some).chain([None]) {
-                while let Some(domain) = over.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
-                    if !is_new(found, domain) {
-                        continue;
-                    }
-                    let object = format!("type {}", registry::format_type(user::oid_of(domain), None));
-                    let number = ty.numbers.get(place).map_or(0, |number| number.0);
-                    let on = format!("type {}", registry::format_type(number, None));
-                    found.lines.push(Dependence { object, on });
-                    found.domains.push(domain.clone());
-                    self.dependents_of(domain, dropped, all, found);
-                }
-                while let Some(composite) = composites.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
-                    if !dropped.iter().any(|gone| gone.id == composite.id) {
-                        attributes_of(composite, ty, place, found);
+                while let Some(user) = over.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
+                    if user.row().is_some() {
+                        if !dropped.iter().any(|gone| gone.id == user.id) {
+                            attributes_of(user, ty, place, found);
+                        }
+                    } else if is_new(found, user) {
+                        let object = format!("type {}", registry::format_type(user::oid_of(user), None));
+                        let number = ty.numbers.get(place).map_or(0, |number| number.0);
+                        let on = format!("type {}", registry::format_type(number, None));
+                        found.lines.push(Dependence { object, on });
+                        found.domains.push(user.clone());
+                        self.dependents_of(user, dropped, all, found);
                     }
                 }
                 let older: Vec<Arc<View>> =

@@ -1,5 +1,8 @@
 //! Composite types: restarts, two sessions, plans, bounds.
 
+use sql_postgres::session::Parameter;
+use sql_postgres::wire::Formats;
+
 use crate::world::World;
 
 #[test]
@@ -167,4 +170,77 @@ fn values_follow_the_attributes_of_their_type() {
     client.run("alter table t alter column n drop default");
     assert_eq!(client.run("alter type pair rename attribute b to d"), ["ALTER TYPE"]);
     assert_eq!(client.run("select row_to_json(p) from t where id = 1"), [r#"{"d":"x","c":null}"#]);
+}
+
+#[test]
+fn domains_within_rows_are_checked_in_copies_and_parameters() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create domain pos as int check (value > 0)");
+    client.run("create type item as (n pos, ps pos[])");
+    client.run("create type nest as (i item, items item[])");
+    client.run("create table t (id int, i item, n nest)");
+    let violated = "ERROR:  23514: value for domain pos violates check constraint \"pos_check\"";
+    for (column, value) in
+        [("i", "(0,)"), ("i", "(1,\"{1,0}\")"), ("n", "(\"(1,)\",\"{\"\"(0,)\"\"}\")"), ("n", "(\"(0,)\",)")]
+    {
+        let copied = client.copy(&format!("copy t (id, {column}) from stdin"), &format!("1\t{value}\n"));
+        assert_eq!(copied[0], violated, "{value}");
+    }
+    let copied = client.copy("copy t (id, n) from stdin", "1\t(\"(1,)\",\"{\"\"(2,)\"\"}\")\n");
+    assert_eq!(copied, ["COPY 1"]);
+    let number = |client: &mut crate::world::Client, of: &str| -> u32 {
+        client.run(&format!("select '{of}'::regtype::oid"))[0].parse().expect("a number")
+    };
+    let (pos, array, item) = (number(&mut client, "pos"), number(&mut client, "pos[]"), number(&mut client, "item"));
+    let binary = |value: i32, ty: u32| {
+        let number = [ty.to_be_bytes(), 4i32.to_be_bytes(), value.to_be_bytes()].concat();
+        [&2i32.to_be_bytes()[..], &number, &array.to_be_bytes(), &(-1i32).to_be_bytes()].concat()
+    };
+    let mut run = |format: i16, value: &[u8], given: &[u32]| {
+        let client = &mut client;
+        client.0.parse("", "select ($1::item).n", given).expect("it parses");
+        let parameter = Parameter { format, value: Some(value) };
+        let done = client.0.bind("", "", &[parameter], Formats::default()).and_then(|()| client.0.execute("", 0));
+        let mut lines = Vec::new();
+        let done = done.and_then(|outcome| client.outcome(outcome, &mut lines));
+        client.0.sync().expect("the pipeline ends");
+        done.map_or_else(|error| format!("{}: {}", error.state, error.message), |()| lines[0].clone())
+    };
+    let violated = &violated["ERROR:  ".len()..];
+    for given in [&[][..], &[item]] {
+        assert_eq!(run(1, &binary(3, pos), given), "3");
+        assert_eq!(run(1, &binary(0, pos), given), violated);
+        assert_eq!(run(0, b"(3,)", given), "3");
+        assert_eq!(run(0, b"(3,{-1})", given), violated);
+    }
+    let other = run(1, &binary(3, 23), &[]);
+    assert!(other.starts_with("42804: binary data has type 23 (integer) instead of expected"), "{other}");
+}
+
+/// The checks of a type are made once, however often it lies within others.
+#[test]
+fn checks_of_types_within_types_are_bounded() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create domain pos as int check (value > 0)");
+    client.run("create type c0 as (a pos)");
+    for nth in 1..31 {
+        let parts = (0..40).map(|part| format!("p{part} c{}", nth - 1)).collect::<Vec<_>>().join(", ");
+        assert_eq!(client.run(&format!("create type c{nth} as ({parts})")), ["CREATE TYPE"]);
+    }
+    let empty = format!("({})", ",".repeat(39));
+    assert_eq!(client.run(&format!("select '{empty}'::c30")), [&*empty]);
+    assert_eq!(client.run("select json_populate_record(null::c30, '{}') is null"), ["t"]);
+    let field = |path: usize| format!("x{}.a", ".p0".repeat(path));
+    client.run("create table t (x c12)");
+    client.run("insert into t values (null)");
+    let violated = ["ERROR:  23514: value for domain pos violates check constraint \"pos_check\""];
+    assert_eq!(client.run(&format!("update t set {} = 0", field(12))), violated);
+    assert_eq!(client.run(&format!("update t set {} = 4", field(12))), ["UPDATE 1"]);
+    let shown = client.run("select x::text from t");
+    client.run("create table u (x c12)");
+    assert_eq!(client.run(&format!("insert into u values ('{}')", shown[0])), ["INSERT 0 1"]);
+    let bad = shown[0].replace('4', "0");
+    assert_eq!(client.run(&format!("insert into u values ('{bad}')")), violated);
 }

@@ -152,6 +152,11 @@ fn values_of_composite_types_answer_as_the_real_server_does() {
     check(include_str!("../recorded/composites.txt"));
 }
 
+#[test]
+fn domains_within_rows_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/domain_fields.txt"));
+}
+
 /// Statements drawn at random.
 #[test]
 fn random_statements_of_ranges_answer_as_the_real_server_does() {
