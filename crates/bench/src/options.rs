@@ -66,6 +66,7 @@ bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
       --sides A,B       of beluga, beluga-pg, mariadb, postgresql     --only A,B  scripts whose name contains one of these
       --memory N        MiB for the pages of each server, 1024        --page NAME of the result, sysbench
+      --busy N          programs that compute beside, 0
       --script-options X  additional options for sysbench, such as `--range-selects=0`
       --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
                         quarter of it then, for it reads through the system's cache
@@ -249,7 +250,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
     let usual = [sql::SqlSide::Beluga, sql::SqlSide::MariaDb, sql::SqlSide::PostgreSql];
     let (mut sides, mut only) = (usual.to_vec(), Vec::new());
-    let (mut script_options, mut page, mut bounded) = (Vec::new(), "sysbench".to_string(), false);
+    let (mut script_options, mut page, mut bounded, mut busy) = (Vec::new(), "sysbench".to_string(), false, 0);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
@@ -265,6 +266,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
             }
             Arg::Long("page") => page = word(parser)?,
             Arg::Long("bounded") => bounded = true,
+            Arg::Long("busy") => busy = number(parser)?,
             Arg::Long("out") => given.out = Some(word(parser)?.into()),
             Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
             Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
@@ -276,7 +278,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let beluga = setup.place.beluga.clone();
     let (data, memory) = (sql::Data { tables, rows }, sql::Memory { mib: memory_mib, bounded });
     let options =
-        sql::SysbenchOptions { rounds, turn, threads, data, sides, only, script_options, page, memory, beluga };
+        sql::SysbenchOptions { rounds, turn, threads, data, sides, only, script_options, page, memory, busy, beluga };
     Ok(Command::Sysbench { setup, options })
 }
 
@@ -447,6 +449,7 @@ fn clients(parser: &mut Parser) -> Result<Command> {
         only: clients::scripts(),
         script_options: Vec::new(),
         page: "clients".into(),
+        busy: 0,
         memory: sql::Memory { mib: memory_mib, bounded: false },
         beluga: setup.place.beluga.clone(),
     };
