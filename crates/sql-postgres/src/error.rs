@@ -206,6 +206,7 @@ pub mod state {
     pub const DUPLICATE_TABLE: SqlState = "42P07";
     pub const INVALID_COLUMN_REFERENCE: SqlState = "42P10";
     pub const INVALID_TABLE_DEFINITION: SqlState = "42P16";
+    pub const INVALID_SCHEMA_DEFINITION: SqlState = "42P15";
     pub const INVALID_OBJECT_DEFINITION: SqlState = "42P17";
     pub const INDETERMINATE_DATATYPE: SqlState = "42P18";
     pub const WITH_CHECK_OPTION_VIOLATION: SqlState = "44000";

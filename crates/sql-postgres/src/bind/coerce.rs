@@ -6,6 +6,7 @@ use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Finish, Folding, Function, Run};
 use query::types::Collation;
 
+use crate::bind::name_site::NameSiteKind;
 use crate::bind::project_set::reads_sets;
 use crate::bind::record::is_record;
 use crate::bind::resolve::{cast_between, function_by_oid};
@@ -231,6 +232,9 @@ impl Binder<'_> {
                 let ty = column_type(target, typmod, false);
                 self.user_types.extend(user::object_of(target));
                 let value = io::input(&ty, &text, &self.ctx.state().io).map_err(|error| self.error(error, at))?;
+                if let (oid::REGCLASS, Value::UInt(relation)) = (target, &value) {
+                    self.note_name(at, NameSiteKind::Constant(*relation as u32));
+                }
                 self.checked_literal(Expr::Literal(value, ty), at)
             }
             Expr::Literal(value, _) => Ok(literal(value, target)),

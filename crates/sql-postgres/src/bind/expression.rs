@@ -5,6 +5,7 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunctio
 
 use crate::bind::coerce::call_of;
 use crate::bind::comparison::comparator;
+use crate::bind::name_site::NameSiteKind;
 use crate::bind::special;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unknown_type, unsupported};
 use crate::bind::{Binder, Environment};
@@ -256,6 +257,7 @@ impl Binder<'_> {
         };
         let Some((ty, is_array)) = find_type(snapshot, database, path, name) else { return Ok(None) };
         let oid = user::oid_of(&ty);
+        self.note_name(at, NameSiteKind::Type(ty.id, 1 + usize::from(schema.is_some())));
         self.user_types.insert(ty.id);
         Ok(by_oid(if is_array { user::array_oid_of(&ty) } else { oid }))
     }

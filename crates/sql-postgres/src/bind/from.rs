@@ -510,6 +510,7 @@ impl Binder<'_> {
             if self.open_views.is_empty() {
                 self.temporaries.extend(found.temporary_id());
             }
+            self.note_relation(&found, at.0, 1 + [catalog, schema].into_iter().flatten().count());
             return Ok(match found {
                 FoundRelation::Table(table) => FoundRelation::Table(self.as_seen(table)),
                 found => found,

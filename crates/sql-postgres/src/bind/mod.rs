@@ -29,6 +29,7 @@ mod jsonb_subscript;
 mod merge;
 mod merge_into;
 mod name;
+pub mod name_site;
 mod operator;
 mod ordered_set;
 pub(crate) mod output_name;
@@ -57,6 +58,7 @@ mod view;
 mod walk;
 mod window;
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -78,6 +80,7 @@ use syntax::postgres::tree;
 
 use crate::bind::common_table::PartReads;
 use crate::bind::cursor::CursorBlock;
+use crate::bind::name_site::NameSite;
 use crate::bind::record::is_record;
 use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
@@ -229,6 +232,20 @@ pub fn bind_view_query(
     binder.finish(plan, fields)
 }
 
+/// Returns the names in the query of a view. The environment has the view's `search_path`.
+pub fn names_in_view(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    view: &View,
+    statement: &tree::Statement,
+) -> Result<Vec<NameSite>> {
+    let mut binder = Binder::new(environment, ctx, &view.text);
+    binder.see_as(view);
+    binder.note_names();
+    binder.statement(statement)?;
+    Ok(binder.take_names())
+}
+
 /// Binds the query of a materialized view, with the rights of its owner.
 pub fn bind_kept_query(environment: &Environment<'_>, ctx: &mut EvalContext, view: &Arc<View>) -> Result<Bound> {
     let mut binder = Binder::new(environment, ctx, &view.text);
@@ -296,6 +313,20 @@ pub fn bind_definition(
     let mut binder = Binder::new(environment, ctx, text);
     let expr = binder.definition(table, text, kind, column)?;
     Ok((expr, binder.user_types))
+}
+
+/// Returns the names in an expression of a table's definition.
+pub fn names_in_definition(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    (table, text): (&Arc<Table>, &str),
+    kind: TableExpression,
+    column: Option<usize>,
+) -> Result<Vec<NameSite>> {
+    let mut binder = Binder::new(environment, ctx, text);
+    binder.note_names();
+    binder.definition(table, text, kind, column)?;
+    Ok(binder.take_names())
 }
 
 /// Returns the default of a domain.
@@ -370,6 +401,8 @@ pub struct Binder<'s> {
     view_definitions: Option<Arc<Snapshot>>,
     /// The temporary relations that the statement's own text names.
     temporaries: BTreeSet<ObjectId>,
+    /// The names in the text, if they are asked for.
+    name_sites: Option<RefCell<Vec<NameSite>>>,
     /// The plan holds for this run only.
     volatile: bool,
     next_id: usize,
@@ -432,6 +465,7 @@ impl<'s> Binder<'s> {
             open_views: Vec::new(),
             view_definitions: None,
             temporaries: BTreeSet::new(),
+            name_sites: None,
             volatile: false,
             next_id: 0,
             nodes: 0,

@@ -4,6 +4,7 @@ use query::nodes::expr::Expr;
 use syntax::postgres::tree::ColumnRef;
 
 use crate::bind::Binder;
+use crate::bind::name_site::NameSiteKind;
 use crate::bind::scope::{AGGREGATES, Clause, NameColumn, NameItem};
 use crate::bind::typing::{Operand, unsupported};
 use crate::define::names::{PG_TEMP, schema_of};
@@ -83,8 +84,8 @@ impl Binder<'_> {
     }
 
     /// Returns the table that a qualified name means, and its block.
-    pub fn find_item(&self, schema: Option<&str>, table: &str, at: u32) -> Result<Option<(usize, NameItem)>> {
-        let schema = match schema {
+    pub fn find_item(&self, named: Option<&str>, table: &str, at: u32) -> Result<Option<(usize, NameItem)>> {
+        let schema = match named {
             Some(PG_TEMP) => self.environment.snapshot.temporary_schema.as_deref().map(schema_of),
             schema => schema,
         };
@@ -99,6 +100,10 @@ impl Binder<'_> {
             if found.next().is_some() {
                 let text = format!("table reference \"{table}\" is ambiguous");
                 return Err(self.error(PgError::new(state::AMBIGUOUS_ALIAS, text), at));
+            }
+            if let Some(schema) = named {
+                let (schema, table) = (schema.to_owned(), table.to_owned());
+                self.note_name(at, NameSiteKind::Qualifier { schema, table });
             }
             return Ok(Some((depth, item.clone())));
         }

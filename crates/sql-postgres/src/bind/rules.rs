@@ -197,17 +197,20 @@ impl Binder<'_> {
         let mut binder = Binder::new(self.environment, self.ctx, text);
         // Errors are not of the statement's text, and its names were found when the table was made.
         binder.open_views.push(0);
+        binder.name_sites = self.name_sites.take();
         binder.view_definitions = self.environment.snapshot.below.clone().filter(|_| !table.temporary);
         for schema in [schema_of(&table.schema), "public"] {
             if !binder.search_path.iter().any(|known| known == schema) {
                 binder.search_path.push(schema.to_owned());
             }
         }
-        let bound = binder.table_expression(table, &node, kind, column)?;
+        let bound = binder.table_expression(table, &node, kind, column);
+        let name_sites = binder.name_sites.take();
         let (volatile, user_types) = (binder.volatile, std::mem::take(&mut binder.user_types));
+        self.name_sites = name_sites;
         self.volatile |= volatile;
         self.user_types.extend(user_types);
-        Ok(bound)
+        bound
     }
 
     /// Binds an expression over a table's columns.

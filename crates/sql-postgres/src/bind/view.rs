@@ -39,10 +39,12 @@ impl Binder<'_> {
         let path = std::mem::replace(&mut self.search_path, path);
         let seen = self.view_definitions.replace(self.environment.snapshot.seen_by_view(view));
         let (commons, keyed) = (std::mem::take(&mut self.commons), std::mem::take(&mut self.keyed));
+        // The text of the view has places of its own.
+        let name_sites = self.name_sites.take();
         let has_no_parameters = std::mem::replace(&mut self.has_no_parameters, true);
         let bound = self.with_rights_of(view, |binder| binder.apart(|binder| binder.query(query)));
         self.has_no_parameters = has_no_parameters;
-        (self.commons, self.keyed) = (commons, keyed);
+        (self.commons, self.keyed, self.name_sites) = (commons, keyed, name_sites);
         (self.search_path, self.view_definitions) = (path, seen);
         self.open_views.pop();
         let mut bound = bound?;

@@ -112,7 +112,7 @@ pub(super) fn missing_column(name: &str, table: &str) -> PgError {
     PgError::new(state::UNDEFINED_COLUMN, message)
 }
 
-fn check_maker(table: &Table) -> Result<()> {
+pub(super) fn check_maker(table: &Table) -> Result<()> {
     if table.maker == crate::MAKER {
         return Ok(());
     }

@@ -204,6 +204,17 @@ impl Session {
                 _ => Default::Expression(source.clone()),
             };
         }
+        if let Default::Expression(_) = &table.columns[*column].default
+            && !table.temporary
+        {
+            // What a name leads to is settled now, whatever `search_path` a later session has.
+            let sites = self.with_environment(&[], |environment, ctx| {
+                bind::names_in_definition(environment, ctx, (&over, source), *kind, Some(*column))
+            })?;
+            if let Some(qualified) = self.with_schemas(source, &sites)? {
+                table.columns[*column].default = Default::Expression(qualified);
+            }
+        }
         Ok(())
     }
 }

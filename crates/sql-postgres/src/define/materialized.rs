@@ -11,9 +11,7 @@ use query::catalog::view::View;
 use query::exec::change::{self, Tally};
 use query::exec::rebuild::replace_maps;
 use query::session::definitions::RelatedTables;
-use syntax::postgres::tree::{
-    AlterObjectSchemaStmt, AlterTableCmd, ObjectType, Persistence, RangeVar, RawStatement, RefreshMatViewStmt,
-};
+use syntax::postgres::tree::{AlterTableCmd, Persistence, RangeVar, RawStatement, RefreshMatViewStmt};
 
 use crate::bind::{self, Bound, Plan};
 use crate::define::create_as::filling;
@@ -252,57 +250,5 @@ impl Session {
         });
         replaced.map_err(|fault| self.error_of(fault, &delete.written))?;
         self.end_statement()
-    }
-
-    /// ALTER MATERIALIZED VIEW ... SET SCHEMA.
-    pub(super) fn set_schema(
-        &mut self,
-        kind: ObjectType,
-        name: &RangeVar,
-        alter: &AlterObjectSchemaStmt,
-    ) -> Result<String> {
-        let AlterObjectSchemaStmt { object: _, missing_ok, schema } = alter;
-        let tag = match kind {
-            ObjectType::MaterializedView => "ALTER MATERIALIZED VIEW",
-            ObjectType::Table => "ALTER TABLE",
-            _ => return Err(PgError::unsupported("ALTER ... SET SCHEMA")),
-        };
-        self.begin_definition(tag)?;
-        let table = match self.relation(name)? {
-            Some(Relation::Table(table)) if table.query.is_some() => table,
-            Some(Relation::Table(table)) if kind == ObjectType::Table => {
-                self.refuse_temporary_move(&table.schema, &self.stored_schema(&schema.value)?)?;
-                return Err(PgError::unsupported("ALTER TABLE ... SET SCHEMA"));
-            }
-            Some(_) => return Err(not_a(&name.name, "materialized view")),
-            None if *missing_ok => {
-                let message = format!("relation \"{}\" does not exist, skipping", name.name);
-                self.skip_notice(super::SUCCESSFUL, message);
-                return Ok(tag.to_owned());
-            }
-            None => return Err(self.missing_relation(name, None)),
-        };
-        self.check_owns(&Object::table(&table))?;
-        let place = RangeVar { schema: Some(schema.value.clone()), name: table.name.clone(), ..RangeVar::default() };
-        let stored = self.creation_schema(&place)?;
-        self.check_creation(&stored, false)?;
-        if stored == table.schema {
-            return Ok(tag.to_owned());
-        }
-        self.refuse_temporary_move(&table.schema, &stored)?;
-        if table.columns.iter().any(|column| column.is_hidden()) {
-            return Err(PgError::unsupported("SET SCHEMA of a materialized view with an index of expressions"));
-        }
-        let moved = std::iter::once(&table.name).chain(table.indexes.iter().map(|index| &index.name));
-        if let Some(taken) = moved.into_iter().find(|name| self.is_relation(&stored, name).is_some()) {
-            let message = format!("relation \"{taken}\" already exists in schema \"{}\"", schema.value);
-            return Err(PgError::new(state::DUPLICATE_TABLE, message));
-        }
-        self.refuse_dependent_views(&table, None, false)?;
-        self.change_table(&table, |_, draft, _| {
-            draft.new.schema = stored;
-            Ok(())
-        })?;
-        Ok(tag.to_owned())
     }
 }

@@ -20,6 +20,7 @@ mod like;
 mod maintain;
 pub mod materialized;
 mod membership;
+mod moved_names;
 pub mod names;
 pub mod object_name;
 mod owned;
@@ -30,6 +31,7 @@ mod role;
 mod schema;
 mod sequence;
 mod session_default;
+mod set_schema;
 mod source;
 mod temporary;
 mod truncate;
@@ -102,7 +104,7 @@ impl Session {
             }
             Statement::CreateSchema(create) => {
                 self.begin_definition("CREATE SCHEMA")?;
-                self.create_schema(create)?;
+                self.create_schema(create, raw, text)?;
                 "CREATE SCHEMA"
             }
             Statement::CreateDatabase(create) => {

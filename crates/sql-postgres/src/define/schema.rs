@@ -1,10 +1,11 @@
 //! CREATE and DROP of schemas and databases.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use query::catalog::schema_name::SchemaName;
 use stdx::wait;
-use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt};
+use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt, RangeVar, RawStatement, Statement};
 
 use crate::define::drop::{Dependence, Gone};
 use crate::define::materialized::kind_of;
@@ -14,7 +15,10 @@ use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
 use crate::rights::object::Object;
 use crate::rights::privilege::CREATE;
-use crate::session::Session;
+use crate::rights::role::Role;
+use crate::session::facts::FactsOf as _;
+use crate::session::{Session, quoted};
+use crate::settings::values::Scope;
 
 /// Beginnings of names that PostgreSQL keeps for itself.
 const RESERVED: &str = "pg_";
@@ -23,14 +27,39 @@ const RESERVED: &str = "pg_";
 const DEPARTURE_PATIENCE: Duration = Duration::from_secs(5);
 const DEPARTURE_SLICE: Duration = Duration::from_millis(20);
 
+/// Returns an element of CREATE SCHEMA with the name of the schema, and its place in the order of execution.
+fn element_within(schema: &str, element: &Statement) -> Result<(u8, Statement)> {
+    let mut element = element.clone();
+    let (order, named) = match &mut element {
+        Statement::CreateSequence(create) => (0, Some(&mut create.sequence)),
+        Statement::CreateTable(create) => (1, Some(&mut create.relation)),
+        Statement::CreateView(create) => (2, Some(&mut create.view)),
+        Statement::CreateIndex(create) => (3, Some(&mut create.relation)),
+        _ => (4, None),
+    };
+    if let Some(RangeVar { schema: named, .. }) = named {
+        match named {
+            Some(other) if other != schema => {
+                let message =
+                    format!("CREATE specifies a schema ({other}) different from the one being created ({schema})");
+                return Err(PgError::new(state::INVALID_SCHEMA_DEFINITION, message));
+            }
+            _ => *named = Some(schema.to_owned()),
+        }
+    }
+    Ok((order, element))
+}
+
 static DEPARTURE: wait::Reason = wait::Reason::bounded("drop_database");
 
 impl Session {
-    pub(super) fn create_schema(&mut self, create: &CreateSchemaStmt) -> Result<()> {
+    pub(super) fn create_schema(
+        &mut self,
+        create: &CreateSchemaStmt,
+        raw: &RawStatement,
+        text: &Arc<str>,
+    ) -> Result<()> {
         let CreateSchemaStmt { name, role, if_not_exists, elements } = create;
-        if !elements.is_empty() {
-            return Err(PgError::unsupported("elements within CREATE SCHEMA"));
-        }
         self.refresh();
         let owner = match role {
             None => self.current_role()?,
@@ -65,7 +94,42 @@ impl Session {
         self.give(&mut writing, NewObject::schema(id), owner.oid)?;
         self.finish(writing)?;
         self.look_anew();
-        Ok(())
+        let mut within = Vec::with_capacity(elements.len());
+        for element in elements {
+            within.push(element_within(&name, element)?);
+        }
+        // As in PostgreSQL: what others are made over comes first.
+        within.sort_by_key(|(order, _)| *order);
+        match within.is_empty() {
+            true => Ok(()),
+            false => self.in_new_schema(&name, &owner, |session| {
+                within.iter().try_for_each(|(_, element)| session.define_in_transaction(element, raw, text).map(drop))
+            }),
+        }
+    }
+
+    /// Calls `act` as the owner of a schema, with the schema before all others in `search_path`.
+    fn in_new_schema(
+        &mut self,
+        schema: &str,
+        owner: &Role,
+        act: impl FnOnce(&mut Session) -> Result<()>,
+    ) -> Result<()> {
+        let is_other = self.current_identity().current != owner.oid;
+        let settings = &mut self.context().facts().settings;
+        let mark = settings.mark();
+        let path = match settings.get("search_path") {
+            "" => quoted(schema),
+            path => format!("{}, {path}", quoted(schema)),
+        };
+        let role = if is_other { settings.set("role", &owner.name, Scope::Local, true) } else { Ok(()) };
+        let done = role.and_then(|()| settings.set("search_path", &path, Scope::Local, true)).and_then(|()| {
+            self.follow_settings();
+            act(self)
+        });
+        self.context().facts().settings.undo_to(mark);
+        self.follow_settings();
+        done
     }
 
     pub(super) fn drop_schemas(&mut self, schemas: &[String], cascade: bool) -> Result<()> {

@@ -3,7 +3,7 @@
 //! The location of an expression leaves the parentheses around its parts out, so the text is found between a keyword or parenthesis before it and its end, with as many closing parentheses as it opens.
 
 /// The bytes of quoted parts and comments at a position: (their end), or `None` for a plain byte.
-fn quoted_end(text: &str, at: usize) -> Option<usize> {
+pub(super) fn quoted_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let closing = |quote: u8, escapes: bool| {
         let mut end = at + 1;

@@ -57,7 +57,7 @@ impl<'b, 's> Analyser<'b, 's> {
         });
         scope.names.push(NamedSource {
             alias: table.name.clone(),
-            schema: None,
+            schema: Some(crate::define::names::schema_of(&table.schema).to_owned()),
             columns: named,
             are_columns_visible: true,
         });

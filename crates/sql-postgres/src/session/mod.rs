@@ -366,7 +366,7 @@ impl Session {
     }
 
     /// Brings what depends on settings up to date after they have changed.
-    fn follow_settings(&mut self) {
+    pub(crate) fn follow_settings(&mut self) {
         let settings = &self.ctx.facts().settings;
         if settings.version() == self.quick.version {
             return;

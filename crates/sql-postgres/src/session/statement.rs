@@ -19,6 +19,7 @@ use stdx::sync::Mutex;
 use syntax::postgres::Problem;
 use syntax::postgres::tree::{RawStatement, Statement};
 
+use crate::bind::name_site::NameSite;
 use crate::bind::{self, Bound, BoundStatement, Environment};
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
@@ -196,6 +197,20 @@ impl Session {
 
     /// Binds the query of a view for what it reads, in the view's `search_path`.
     pub(crate) fn bind_view(&mut self, view: &View, raw: &RawStatement) -> Result<Bound> {
+        self.within_path_of(view, |environment, ctx| bind::bind_view_query(environment, ctx, view, &raw.statement))
+    }
+
+    /// Returns the names in the query of a view.
+    pub(crate) fn names_in_view(&mut self, view: &View, raw: &RawStatement) -> Result<Vec<NameSite>> {
+        self.within_path_of(view, |environment, ctx| bind::names_in_view(environment, ctx, view, &raw.statement))
+    }
+
+    /// Calls `bind` with the view's `search_path`, for no statement of the client.
+    fn within_path_of<T>(
+        &mut self,
+        view: &View,
+        bind: impl FnOnce(&Environment<'_>, &mut EvalContext) -> Result<T>,
+    ) -> Result<T> {
         self.refresh();
         let search_path: Vec<String> =
             view.modes.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -209,7 +224,7 @@ impl Session {
             values: &[],
             reads_lock: None,
         };
-        bind::bind_view_query(&environment, &mut self.ctx, view, &raw.statement)
+        bind(&environment, &mut self.ctx)
     }
 
     /// Binds a statement that the session may run. Fails if it has not the privileges.

@@ -14,6 +14,7 @@ mod indexes_in_use;
 mod limits;
 mod locks;
 mod maintenance;
+mod moved_relations;
 mod notifications;
 mod older_snapshots;
 mod prepared;

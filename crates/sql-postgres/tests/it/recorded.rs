@@ -218,3 +218,14 @@ fn small_functions_answer_as_on_the_real_server() {
 fn temporary_objects_answer_as_on_the_real_server() {
     check(include_str!("../recorded/temporary.txt"));
 }
+
+/// Views, defaults, foreign keys and rights follow what moves.
+#[test]
+fn relations_move_to_another_schema_as_on_the_real_server() {
+    check(include_str!("../recorded/set_schema.txt"));
+}
+
+#[test]
+fn schemas_are_made_with_their_elements_as_on_the_real_server() {
+    check(include_str!("../recorded/create_schema.txt"));
+}
