@@ -38,5 +38,5 @@ pub use keyspace::{
 pub use metrics::Metrics;
 pub use pager::{
     CopyOptions, CopyTarget, DATA_FILE, DOUBLE_WRITE_FILE, EndHook, Error as StorageError, Lsn, PAGE_BYTES,
-    PreparedCopy, SharedStorage, copy_backup,
+    PreparedCopy, SharedStorage, ThreadCounts, copy_backup,
 };

@@ -3,6 +3,7 @@
 use stdx::sync::atomic::Ordering;
 
 use crate::buffer_pool::{BufferPool, Claim, with_read_buffer};
+use crate::counts::{self, count_hit};
 use crate::error::{Error, Result};
 use crate::frame::{FREED, RAW, UNVERIFIED};
 use crate::guard::{Exclusive, Optimistic, PageStamp, Shared};
@@ -24,6 +25,7 @@ impl Pager {
                 let version = header.version(&self.pool.lot);
                 if header.pid.load(Ordering::Relaxed) == pid && header.validate(version) {
                     header.mark_referenced();
+                    count_hit();
                     return Ok(Optimistic { pool: &self.pool, frame, version, pid });
                 }
                 continue;
@@ -47,7 +49,10 @@ impl Pager {
         let PageStamp { pid, version, frame } = remembered;
         let header = self.pool.frames.get(frame)?;
         let same = header.pid.load(Ordering::Relaxed) == pid && header.validate(version);
-        same.then_some(Optimistic { pool: &self.pool, frame, version, pid })
+        same.then(|| {
+            count_hit();
+            Optimistic { pool: &self.pool, frame, version, pid }
+        })
     }
 
     /// Returns the page under a shared latch.
@@ -66,6 +71,7 @@ impl Pager {
                 }
                 check_unit_kind(header.flags.load(Ordering::Relaxed), raw, pid)?;
                 header.mark_referenced();
+                count_hit();
                 return Ok(guard);
             }
             self.load(pid, raw)?;
@@ -84,6 +90,7 @@ impl Pager {
                 }
                 check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
                 header.mark_referenced();
+                count_hit();
                 return Ok(guard.before_change());
             }
             self.load(pid, false)?;
@@ -103,6 +110,7 @@ impl Pager {
                     continue;
                 }
                 check_unit_kind(header.flags.load(Ordering::Relaxed), false, pid)?;
+                count_hit();
                 return Ok(Some(guard.before_change()));
             }
             self.load(pid, false)?;
@@ -202,6 +210,7 @@ impl Pager {
             return count;
         }
         self.pool.misses.add(settled.len() as u64);
+        counts::count(|counts| counts.page_reads += settled.len() as u64);
         with_read_buffer(settled.len(), |buffer| {
             let results = {
                 let _waiting = stdx::wait::announce(&PAGE_READ);
@@ -230,6 +239,11 @@ impl Pager {
             return Ok(());
         }
         self.pool.misses.add(1);
+        // The caller finds it in the pool now, which is no hit.
+        counts::count(|counts| {
+            counts.page_reads += 1;
+            counts.page_hits = counts.page_hits.wrapping_sub(1);
+        });
         with_read_buffer(1, |buffer| {
             let result = {
                 let _waiting = stdx::wait::announce(&PAGE_READ);

@@ -47,6 +47,11 @@ impl Pager {
             parts.extend([header, unit]);
         }
         debug_assert!(headers[headers.len() - record::HEADER_BYTES + 5] & FLAG_END != 0);
+        crate::counts::count(|counts| {
+            counts.wal_records += count as u64;
+            counts.wal_images += count as u64;
+            counts.wal_bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        });
         let end = self.wal().append(&parts, |start, end| {
             for frame in &frames {
                 frame.header().mark_dirty(start, end);

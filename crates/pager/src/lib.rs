@@ -44,7 +44,7 @@ mod write_batch;
 pub use backup::Backup;
 pub use checkpoint::WalPin;
 pub use copy::{CopyOptions, CopyProgress, CopyTarget, PreparedCopy, copy_backup};
-pub use counts::Counts;
+pub use counts::{Counts, ThreadCounts};
 pub use error::{Error, Result};
 pub use files::{DATA_FILE, DOUBLE_WRITE_FILE};
 pub use guard::{Exclusive, Optimistic, PageStamp, Shared};

@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use stdx::sync::atomic::Ordering;
 
+use crate::counts::count;
 use crate::error::Result;
 use crate::guard::Exclusive;
 use crate::page::{Lsn, NO_PAGE, PAGE_BYTES, PageId, TxnId, WORD_LSN};
@@ -82,6 +83,7 @@ impl<'p> Mtr<'p> {
             scratch.frames.push(frame);
         }
         self.last_flags = flags;
+        count(|counts| counts.wal_records += 1);
     }
 
     /// Records the image of the whole page. Redo applies it regardless of the page's former state.
@@ -90,6 +92,7 @@ impl<'p> Mtr<'p> {
         page.page().copy_out(&mut image);
         let hole = record::longest_hole(&image);
         let head = record::image_head(&hole);
+        count(|counts| counts.wal_images += 1);
         self.record(page, kind::IMAGE, None, &[&head, &image[..hole.start], &image[hole.end..]]);
     }
 
@@ -97,6 +100,7 @@ impl<'p> Mtr<'p> {
     pub fn logical(&mut self, kind: u8, txn: Option<TxnId>, body: &[&[u8]]) {
         let scratch = self.scratch();
         self.last_flags = record::encode(&mut scratch.bytes, kind, NO_PAGE, 0, txn, body);
+        count(|counts| counts.wal_records += 1);
     }
 
     /// Returns true if nothing has been recorded so far.
@@ -117,6 +121,7 @@ impl<'p> Mtr<'p> {
         let pool = &self.pager.pool;
         let scratch = self.scratch.as_mut().expect("present until drop");
         scratch.bytes[last] |= FLAG_END;
+        count(|counts| counts.wal_bytes += scratch.bytes.len() as u64);
         let end = self.pager.wal().append(&[&scratch.bytes], |start, end| {
             for frame in &scratch.frames {
                 debug_assert!(pool.frames[*frame].is_exclusive());

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::ThreadCounts;
+
 use crate::nodes::node::Node;
 
 /// Figures of one node over all its executions.
@@ -14,6 +16,8 @@ pub struct Measure {
     /// The time to the first rows and in all, including the inputs.
     pub first: Duration,
     pub time: Duration,
+    /// Pages and WAL records, including those of the inputs. All of a statement that is measured runs on one thread.
+    pub counts: ThreadCounts,
 }
 
 /// Figures by the node's address: plans do not move during execution.

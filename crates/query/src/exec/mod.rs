@@ -58,7 +58,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
-use engine::Kind;
+use engine::{Kind, ThreadCounts};
 
 use crate::batch::{Batch, Cells, Row};
 use crate::exec::caches::caches;
@@ -239,14 +239,15 @@ impl Exec {
         if host(ctx).measures.is_none() {
             return Exec::begin(node, base, wanted, ctx);
         }
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), ThreadCounts::now());
         let mut exec = Exec::begin(node, base, wanted, ctx)?;
-        let took = start.elapsed();
+        let (took, counts) = (start.elapsed(), ThreadCounts::now().since(before));
         exec.idle = Some(took);
         if let Some(measures) = &mut host(ctx).measures {
             let measure = measures.of_mut(node);
             measure.loops += 1;
             measure.time += took;
+            measure.counts.add(counts);
         }
         Ok(exec)
     }
@@ -356,12 +357,13 @@ impl Exec {
         if host(ctx).measures.is_none() {
             return self.step(ctx, out);
         }
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), ThreadCounts::now());
         let more = self.step(ctx, out)?;
-        let took = start.elapsed();
+        let (took, counts) = (start.elapsed(), ThreadCounts::now().since(before));
         if let Some(measures) = &mut host(ctx).measures {
             let measure = measures.of_mut(&self.node);
             measure.time += took;
+            measure.counts.add(counts);
             measure.rows += out.len() as u64;
             match &mut self.idle {
                 Some(idle) if !more => *idle += took,

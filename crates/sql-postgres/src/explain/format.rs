@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use engine::ThreadCounts;
 use query::exec::instrumentation::Measure;
 
 use crate::explain::{Fact, PlanItem};
@@ -21,7 +22,13 @@ pub(crate) struct Report {
     pub form: Form,
     pub costs: bool,
     pub timing: bool,
+    /// Pages are shown.
+    pub buffers: bool,
+    /// WAL records are shown.
+    pub wal: bool,
     pub plan: PlanItem,
+    /// The pages that planning has asked for.
+    pub planned: Option<ThreadCounts>,
     /// Settings that differ from their defaults and that the planner reads; `None` unless they are asked for.
     pub settings: Option<Vec<(String, String)>>,
     pub planning: Option<Duration>,
@@ -45,6 +52,9 @@ pub(crate) fn written(report: &Report) -> Vec<String> {
         if let Some(settings) = report.settings.as_ref().filter(|settings| !settings.is_empty()) {
             let settings = settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             group.push(("Settings", Tree::List(settings)));
+        }
+        if let Some(planned) = &report.planned {
+            group.push(("Planning", Tree::Group(pages(planned))));
         }
         if let Some(planning) = report.planning {
             group.push(("Planning Time", Tree::Bare(millis(planning))));
@@ -76,6 +86,38 @@ pub(crate) fn written(report: &Report) -> Vec<String> {
     vec![text]
 }
 
+/// Returns the properties of pages.
+fn pages(counts: &ThreadCounts) -> Vec<(&'static str, Tree)> {
+    let ThreadCounts { page_hits, page_reads, wal_records: _, wal_images: _, wal_bytes: _ } = counts;
+    [("Shared Hit Blocks", page_hits), ("Shared Read Blocks", page_reads)]
+        .map(|(name, count)| (name, Tree::Bare(count.to_string())))
+        .into()
+}
+
+/// Returns the properties of WAL records.
+fn wal(counts: &ThreadCounts) -> Vec<(&'static str, Tree)> {
+    let ThreadCounts { page_hits: _, page_reads: _, wal_records, wal_images, wal_bytes } = counts;
+    [("WAL Records", wal_records), ("WAL FPI", wal_images), ("WAL Bytes", wal_bytes)]
+        .map(|(name, count)| (name, Tree::Bare(count.to_string())))
+        .into()
+}
+
+/// Returns the figures that are not zero, after a word; `None` if all are zero.
+fn figures(word: &str, figures: &[(&str, u64)]) -> Option<String> {
+    let shown: Vec<String> =
+        figures.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}={count}")).collect();
+    (!shown.is_empty()).then(|| format!("{word} {}", shown.join(" ")))
+}
+
+fn pages_line(counts: &ThreadCounts) -> Option<String> {
+    figures("Buffers: shared", &[("hit", counts.page_hits), ("read", counts.page_reads)])
+}
+
+fn wal_line(counts: &ThreadCounts) -> Option<String> {
+    let ThreadCounts { page_hits: _, page_reads: _, wal_records, wal_images, wal_bytes } = *counts;
+    figures("WAL:", &[("records", wal_records), ("fpi", wal_images), ("bytes", wal_bytes)])
+}
+
 fn millis(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64() * 1000.0)
 }
@@ -97,6 +139,9 @@ impl Report {
         if let Some(settings) = self.settings.as_ref().filter(|settings| !settings.is_empty()) {
             let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
             lines.push(format!("Settings: {}", settings.join(", ")));
+        }
+        if let Some(line) = self.planned.as_ref().and_then(pages_line) {
+            lines.extend(["Planning:".to_owned(), format!("  {line}")]);
         }
         if let Some(planning) = self.planning {
             lines.push(format!("Planning Time: {} ms", millis(planning)));
@@ -137,6 +182,11 @@ impl Report {
                 Fact::List(list) => list.join(", "),
             };
             lines.push(format!("{}{name}: {text}", " ".repeat(own)));
+        }
+        if let Some(measure) = &item.measure {
+            let pages = self.buffers.then(|| pages_line(&measure.counts)).flatten();
+            let wal = self.wal.then(|| wal_line(&measure.counts)).flatten();
+            lines.extend(pages.into_iter().chain(wal).map(|line| format!("{}{line}", " ".repeat(own))));
         }
         for input in &item.inputs {
             let mut at = own + 4;
@@ -187,6 +237,10 @@ impl Report {
             group.push(("Actual Loops", Tree::Bare(measure.loops.to_string())));
         }
         group.extend(item.details.iter().map(|(name, fact)| (*name, tree_of(fact))));
+        if let Some(measure) = &item.measure {
+            group.extend(if self.buffers { pages(&measure.counts) } else { Vec::new() });
+            group.extend(if self.wal { wal(&measure.counts) } else { Vec::new() });
+        }
         if !item.inputs.is_empty() {
             let inputs = item.inputs.iter().map(|input| self.tree(input, false)).collect();
             group.push(("Plans", Tree::Groups("Plan", inputs)));

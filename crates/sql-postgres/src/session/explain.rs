@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use engine::ThreadCounts;
 use query::exec::host::host;
 use query::exec::instrumentation::Measure;
 use syntax::postgres::tree::{DefArg, DefElem, ExplainStmt, RawStatement, Statement};
@@ -25,6 +26,8 @@ struct ExplainOptions {
     verbose: bool,
     settings: bool,
     generic_plan: bool,
+    buffers: bool,
+    wal: bool,
     costs: Option<bool>,
     timing: Option<bool>,
     summary: Option<bool>,
@@ -47,10 +50,8 @@ impl ExplainOptions {
                 "settings" => read.settings = is_on,
                 "generic_plan" => read.generic_plan = is_on,
                 "format" => read.form = form(option, text)?,
-                // Neither pages nor WAL are counted for each statement.
-                "buffers" | "wal" if !is_on => {}
-                "buffers" => return Err(PgError::unsupported("EXPLAIN (BUFFERS)")),
-                "wal" => return Err(PgError::unsupported("EXPLAIN (WAL)")),
+                "buffers" => read.buffers = is_on,
+                "wal" => read.wal = is_on,
                 name => {
                     let message = format!("unrecognized EXPLAIN option \"{name}\"");
                     return Err(PgError::new(state::SYNTAX_ERROR, message).at(text, option.at.0 as usize));
@@ -58,6 +59,9 @@ impl ExplainOptions {
             }
         }
         let invalid = |message: &str| Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
+        if read.wal && !read.analyze {
+            return invalid("EXPLAIN option WAL requires ANALYZE");
+        }
         if read.timing == Some(true) && !read.analyze {
             return invalid("EXPLAIN option TIMING requires ANALYZE");
         }
@@ -115,9 +119,9 @@ impl Session {
     ) -> Result<Vec<String>> {
         let ExplainStmt { options, statement } = explain;
         let options = ExplainOptions::read(options, text)?;
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), ThreadCounts::now());
         let explained = self.explained(statement, raw, text, (types, values), options.generic_plan)?;
-        let planning = begun.elapsed();
+        let (planning, planned) = (begun.elapsed(), ThreadCounts::now().since(before));
         let mut execution = None;
         let mut ran = None;
         if options.analyze {
@@ -131,6 +135,9 @@ impl Session {
             form: options.form,
             costs: options.costs.unwrap_or(true),
             timing: options.timing.unwrap_or(true),
+            buffers: options.buffers,
+            wal: options.wal,
+            planned: options.buffers.then_some(planned),
             plan: tree(&explained.statement.plan, ran.as_ref(), options.verbose),
             settings,
             planning: summary.then_some(planning),
@@ -187,9 +194,9 @@ impl Session {
             return Err(PgError::new(state::SERIALIZATION_FAILURE, message));
         }
         host(&mut self.ctx).measures = Some(query::exec::instrumentation::Measures::default());
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), ThreadCounts::now());
         let ran = self.drain_plan(statement);
-        let time = begun.elapsed();
+        let (time, counts) = (begun.elapsed(), ThreadCounts::now().since(before));
         let measures = host(&mut self.ctx).measures.take().unwrap_or_default();
         let affected = ran.map_err(|fault| self.error_of(fault, &statement.written))?;
         let is_change = match &statement.plan {
@@ -198,7 +205,7 @@ impl Session {
         };
         // A change returns its rows when all are there.
         let rows = if statement.plan.returning().is_some() { affected } else { 0 };
-        let changed = is_change.then_some(Measure { loops: 1, rows, first: time, time });
+        let changed = is_change.then_some(Measure { loops: 1, rows, first: time, time, counts });
         Ok(RanPlan { measures, changed })
     }
 

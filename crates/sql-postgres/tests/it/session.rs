@@ -442,3 +442,39 @@ fn between_takes_a_constant_anew_for_each_bound() {
     client.run("prepare p as select a from t where $1 between a and $2");
     assert_eq!(client.run("execute p('5', '10')"), ["3"]);
 }
+
+/// The numbers of pages and records depend on the form of the data, so they are not compared with the real server's.
+#[test]
+fn explain_counts_pages_and_wal_records_of_each_node() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create table t (id int primary key, a text); insert into t select n, repeat('x', 400) from generate_series(1, 2000) n; analyze t");
+    let figure = |lines: &[String], name: &str| -> Vec<u64> {
+        let values = lines.iter().flat_map(|line| line.lines()).filter_map(|line| line.split_once(name));
+        values.map(|(_, rest)| rest.trim_end_matches(',').parse().expect("a number")).collect()
+    };
+    let one = client.run("explain (analyze, buffers, wal, format json) select a from t where id = 7");
+    let all = client.run("explain (analyze, buffers, format json) select count(a) from t");
+    let (point, scan) = (figure(&one, "\"Shared Hit Blocks\": "), figure(&all, "\"Shared Hit Blocks\": "));
+    // That of planning is the last.
+    assert!(point.len() == 2 && (1..20).contains(&point[0]), "{one:?}");
+    assert!(scan.len() == 3 && scan[0] >= scan[1] && scan[1] >= 200, "{all:?}");
+    assert_eq!(figure(&one, "\"WAL Records\": "), [0]);
+    assert_eq!(figure(&all, "\"Shared Read Blocks\": "), [0; 3]);
+    let change = "update t set a = repeat('y', 400) where id <= 100";
+    let changed = client.run(&format!("explain (analyze, wal, timing off, summary off, costs off, buffers) {change}"));
+    let wal = changed.iter().find(|line| line.contains("WAL: records=")).expect("the change writes records");
+    let records: u64 = wal.split(['=', ' ']).filter_map(|word| word.parse().ok()).next().expect("a number");
+    assert!(records >= 100 && wal.contains("bytes="), "{changed:?}");
+    assert!(changed[0].contains("Update on t") && changed[1].starts_with("  Buffers: shared hit="), "{changed:?}");
+    assert!(client.run("explain (analyze, wal off) select 1").iter().all(|line| !line.contains("WAL")));
+    assert!(client.run("explain (buffers) select 1").iter().all(|line| !line.contains("Buffers")));
+    for (statement, message) in [
+        ("explain (wal) select 1", "ERROR:  22023: EXPLAIN option WAL requires ANALYZE"),
+        ("explain (timing) select 1", "ERROR:  22023: EXPLAIN option TIMING requires ANALYZE"),
+    ] {
+        assert_eq!(client.run(statement), [message]);
+    }
+    let yaml = client.run("explain (analyze, buffers, format yaml) select 1").join("\n");
+    assert!(yaml.contains("  Planning: \n    Shared Hit Blocks: "), "{yaml}");
+}
