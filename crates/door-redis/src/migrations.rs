@@ -8,7 +8,7 @@
 //! command that changes one of the keys waits, as it does for a transaction of SQL. A key leaves this server when the other one has said that it has it, and
 //! not before; it is never changed in between (DR-25). A value is sent when it is durable here, so a crash on this side leaves a key here, there, or at both, and never at none.
 //!
-//! Transfers are bounded: so many run at a time, each with one key's payload in memory, and the others wait in line.
+//! Transfers are bounded: so many run at a time, each with some pieces of one key's payload in memory and the rest in an unnamed file, and the others wait in line.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

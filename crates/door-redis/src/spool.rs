@@ -128,6 +128,16 @@ impl Spool {
         Ok(())
     }
 
+    /// Passes on everything that was written, a block at a time.
+    pub fn replay<E: From<Error>>(&mut self, take: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        for from in (0..self.put).step_by(BLOCK) {
+            self.device.read(from, self.block.as_mut_slice()).map_err(failed)?;
+            let count = (self.put - from).min(BLOCK as u64) as usize;
+            take(&self.block.as_slice()[..count])?;
+        }
+        Ok(())
+    }
+
     /// Sends as much as the client takes. Returns true after the last byte.
     pub fn send(&mut self, io: &mut Io<'_>) -> Result<bool, Error> {
         while self.sent < self.put {

@@ -16,7 +16,7 @@ pub use error::{Error, Result};
 pub use file::{FileEvent, FileKey, read_file};
 pub use file_writer::{FileWriter, file_head};
 pub use packed::{Intset, Listpack};
-pub use payload::{PAYLOAD_END, check_payload, end_payload, payload_version};
+pub use payload::{PAYLOAD_END, PayloadDigest, check_payload, end_payload, payload_version};
 pub use source::Source;
 pub use stream::{StreamEntries, StreamEvent, StreamId, StreamState, write_id};
 pub use value::{Event, Kind, read_value};

@@ -1,5 +1,7 @@
 //! The end of what DUMP replies: a version and a checksum.
 
+use crc::{Digest, Table};
+
 use crate::VERSION_READ;
 use crate::source::CRC;
 
@@ -11,6 +13,32 @@ pub fn end_payload(payload: &mut Vec<u8>, version: u16) {
     payload.extend(version.to_le_bytes());
     let checksum = CRC.checksum(payload);
     payload.extend(checksum.to_le_bytes());
+}
+
+/// The checksum of a payload that is written in pieces.
+pub struct PayloadDigest(Digest<'static, u64, Table<16>>);
+
+impl Default for PayloadDigest {
+    fn default() -> Self {
+        PayloadDigest(CRC.digest())
+    }
+}
+
+impl PayloadDigest {
+    /// Takes the next bytes of the type and the value.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the end of the payload.
+    pub fn end(mut self, version: u16) -> [u8; PAYLOAD_END] {
+        let version = version.to_le_bytes();
+        self.0.update(&version);
+        let mut end = [0; PAYLOAD_END];
+        end[..2].copy_from_slice(&version);
+        end[2..].copy_from_slice(&self.0.finalize().to_le_bytes());
+        end
+    }
 }
 
 /// Returns the type and the value of a payload, or `None` if its version is newer than what is read, or its checksum is not that of its bytes.

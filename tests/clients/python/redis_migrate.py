@@ -178,15 +178,24 @@ def loses_nothing_to_bad_peers(server):
     tally.equal("a changer that waited", changer.reply(), b":2\r\n")
 
 
-def keeps_what_is_too_large(server, target):
-    """Memory has no room for the form in which a value leaves; the others leave."""
-    wire = Wire(server.port)
-    wire.call("MSET", "a", "1", "z", "2", "m", b"m" * 60_000_000)
-    Wire(target.port).call("FLUSHALL")
-    tally.check("too large", migrate(wire, target.port, "", "KEYS", "a", "m", "z").startswith(b"-OOM"))
-    tally.equal("it is kept", wire.call("EXISTS", "a", "m", "z"), b":2\r\n")
-    tally.equal("one has left", Wire(target.port).call("EXISTS", "a", "m", "z"), b":1\r\n")
-    wire.call("DEL", "m")
+def moves_what_memory_has_no_room_for(server, target):
+    """The form in which a value leaves is longer than the memory that is left: a string, and elements of each kind that are long together. DUMP has no room for them."""
+    wire, theirs, long = Wire(server.port), Wire(target.port), random.Random(seed).randbytes(60_000_000)
+    pieces = [long[at : at + 3_000_000] for at in range(0, len(long), 3_000_000)]
+    theirs.call("FLUSHALL")
+    wire.call("SET", "string", long)
+    for at, piece in enumerate(pieces):
+        wire.call("HSET", "hash", b"field %d" % at, piece)
+        wire.call("RPUSH", "list", piece, "short")
+        wire.call("XADD", "stream", f"{at + 1}-1", "field", piece)
+    for key in ("string", "hash", "list", "stream"):
+        tally.check(f"DUMP {key}", wire.call("DUMP", key).startswith(b"-OOM"))
+        tally.equal(f"{key} leaves", (migrate(wire, target.port, "", "KEYS", "before", key, "behind"), wire.call("EXISTS", key)), (ARRIVED, b":0\r\n"))
+    tally.equal("the string", bulk(theirs.call("GET", "string")) == long, True)
+    tally.equal("the hash", [bulk(theirs.call("HGET", "hash", b"field %d" % at)) == piece for at, piece in enumerate(pieces)], [True] * len(pieces))
+    tally.equal("the list", ([bulk(theirs.call("LINDEX", "list", 2 * at)) == piece for at, piece in enumerate(pieces)], theirs.call("LLEN", "list")), ([True] * len(pieces), b":%d\r\n" % (2 * len(pieces))))
+    tally.equal("the stream", [piece in theirs.call("XRANGE", "stream", f"{at + 1}-1", f"{at + 1}-1") for at, piece in enumerate(pieces)], [True] * len(pieces))
+    theirs.call("FLUSHALL")
 
 
 def waits_for_sql(server, target):
@@ -245,7 +254,7 @@ with Server(mysql=True) as server, Server() as other, Peer() as peer, Peer() as 
     replies_as_redis(server, peer, target)
     refuses(server, target)
     loses_nothing_to_bad_peers(server)
-    keeps_what_is_too_large(server, target)
+    moves_what_memory_has_no_room_for(server, target)
     waits_for_sql(server, target)
     survives_kills(server, target)
 tally.close()

@@ -35,11 +35,7 @@ pub fn dump(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> call::Result {
 }
 
 /// Returns a value as DUMP writes it; None if it is too long for that.
-pub(crate) fn payload_of(
-    txn: &mut KeyTransaction<'_>,
-    key: (u8, &[u8]),
-    entry: &Entry,
-) -> Result<Option<Vec<u8>>, engine::Error> {
+fn payload_of(txn: &mut KeyTransaction<'_>, key: (u8, &[u8]), entry: &Entry) -> Result<Option<Vec<u8>>, engine::Error> {
     let mut out = Payload::default();
     Ok(match write_value(txn, key, entry, &mut out)? {
         Dumped::Whole => Some(out.end()),

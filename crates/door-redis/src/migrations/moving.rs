@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::rows::{Isolation, Transaction};
-use engine::{Error, KeySet, Lsn};
+use engine::{Entry, Error, KeySet, KeyTransaction, Lsn};
 use stdx::sync::atomic::Ordering;
 
-use crate::commands::dump::{TOO_LONG, payload_of};
+use crate::commands::dump::payload::{Dumped, Payload};
+use crate::commands::dump::{TOO_LONG, write_value};
 use crate::errors;
 use crate::migrations::Migration;
 use crate::migrations::transfer::{Transfer, TransferFault};
 use crate::reply::bulk_header;
 use crate::saves::SaveReply;
 use crate::shared::Shared;
+use crate::spool::Spool;
 
 /// Transfers that run at a time.
 const RUNNING_MAX: usize = 16;
@@ -48,6 +50,14 @@ impl NotMoved {
             NotMoved::Engine(error) => errors::of_engine(error),
             NotMoved::Fault(fault) => fault.text().to_owned(),
             NotMoved::Reply(text) => text.clone(),
+        }
+    }
+
+    /// An error of the engine in the middle of a request leaves a connection that cannot be used further.
+    fn amid_request(self) -> NotMoved {
+        match self {
+            NotMoved::Engine(_) => NotMoved::Fault(TransferFault::Writing),
+            other => other,
         }
     }
 
@@ -115,6 +125,45 @@ impl Shared {
             };
             migration.slot.answer(answer);
         }
+    }
+}
+
+/// A payload. Its pieces but the last are in an unnamed file, so memory does not limit its length (DR-27).
+struct SpooledPayload {
+    spool: Option<Spool>,
+    last_piece: Vec<u8>,
+    length: usize,
+}
+
+impl SpooledPayload {
+    /// Writes a value. Returns None if no client could send it back.
+    fn of(
+        txn: &mut KeyTransaction<'_>,
+        (db, key): (u8, &[u8]),
+        entry: &Entry,
+        shared: &Shared,
+    ) -> Result<Option<SpooledPayload>, Error> {
+        let (folder, is_ending) = (shared.engine.pager().folder(), &shared.migrations.is_ending);
+        let mut spool: Option<Spool> = None;
+        let mut sink = |piece: &[u8]| {
+            if is_ending.load(Ordering::Relaxed) {
+                return Err(Error::ShuttingDown);
+            }
+            let file = match &mut spool {
+                Some(file) => file,
+                None => spool.insert(Spool::create(folder)?),
+            };
+            file.put(piece)
+        };
+        let mut out = Payload::in_pieces(&mut sink);
+        if matches!(write_value(txn, (db, key), entry, &mut out)?, Dumped::TooLong) {
+            return Ok(None);
+        }
+        let (last_piece, length) = out.last_piece();
+        if let Some(file) = &mut spool {
+            file.end()?;
+        }
+        Ok(Some(SpooledPayload { spool, last_piece, length }))
     }
 }
 
@@ -187,12 +236,12 @@ impl<'m> Move<'m> {
         let (shared, db) = (self.shared, self.migration.db);
         let (dumped, lsn) = shared.keyspace.read(KeySet::Keys(&[(db, key)]), |txn| {
             let Some(entry) = txn.peek(db, key)? else { return Ok::<_, Error>(None) };
-            let payload = payload_of(txn, (db, key), &entry)?;
+            let payload = SpooledPayload::of(txn, (db, key), &entry, shared)?;
             let ttl = entry.expire_at_ms.map_or(0, |at_ms| at_ms.saturating_sub(txn.now_ms()).max(1));
             Ok(Some((payload, ttl)))
         })?;
         let Some((payload, ttl)) = dumped else { return Ok(()) };
-        let Some(payload) = payload else { return Err(NotMoved::Reply(TOO_LONG.to_owned())) };
+        let Some(mut payload) = payload else { return Err(NotMoved::Reply(TOO_LONG.to_owned())) };
         self.wait_durable(lsn)?;
         let name: &[u8] = if shared.is_cluster { b"RESTORE-ASKING" } else { b"RESTORE" };
         let mut head = Vec::new();
@@ -202,10 +251,15 @@ impl<'m> Move<'m> {
             head.extend_from_slice(word);
             head.extend_from_slice(b"\r\n");
         }
-        bulk_header(&mut head, payload.len());
+        bulk_header(&mut head, payload.length);
         self.unanswered.push_back(key);
         self.transfer.put(&head)?;
-        self.transfer.put(&payload)?;
+        if let Some(spool) = &mut payload.spool {
+            spool
+                .replay(&mut |piece| self.transfer.put(piece).map_err(NotMoved::from))
+                .map_err(NotMoved::amid_request)?;
+        }
+        self.transfer.put(&payload.last_piece)?;
         self.transfer.put(if self.migration.replaces { b"\r\n$7\r\nREPLACE\r\n" } else { b"\r\n" })?;
         Ok(())
     }

@@ -22,13 +22,26 @@ pub(crate) struct Payload<'s> {
     pub(crate) version: u16,
     /// Fields of hashes are written with their expiry times.
     pub(crate) has_field_times: bool,
-    /// Of a value in a file: its key, which stands behind the type, and who takes the pieces.
-    file: Option<(&'s [u8], Sink<'s>)>,
+    /// Of a value that is written in pieces: who takes them.
+    sink: Option<Sink<'s>>,
+    /// Of a value in a file: its key, which stands behind the type.
+    key: Option<&'s [u8]>,
+    /// Bytes that were handed over, and their checksum.
+    handed_over: usize,
+    digest: rdb::PayloadDigest,
 }
 
 impl Default for Payload<'_> {
     fn default() -> Self {
-        Payload { bytes: Vec::new(), version: rdb::VERSION_WRITTEN, has_field_times: true, file: None }
+        Payload {
+            bytes: Vec::new(),
+            version: rdb::VERSION_WRITTEN,
+            has_field_times: true,
+            sink: None,
+            key: None,
+            handed_over: 0,
+            digest: rdb::PayloadDigest::default(),
+        }
     }
 }
 
@@ -41,21 +54,23 @@ pub(crate) enum Dumped {
 impl<'s> Payload<'s> {
     /// Begins a value of a file. It takes little memory, whatever its size.
     pub(crate) fn streamed(key: &'s [u8], sink: Sink<'s>) -> Payload<'s> {
-        Payload { file: Some((key, sink)), ..Payload::default() }
+        Payload { sink: Some(sink), key: Some(key), ..Payload::default() }
+    }
+
+    /// Begins a payload of DUMP whose pieces go to `sink`, but for the last one. It takes little memory, whatever its size.
+    pub(crate) fn in_pieces(sink: Sink<'s>) -> Payload<'s> {
+        Payload { sink: Some(sink), ..Payload::default() }
     }
 
     pub(super) fn is_streamed(&self) -> bool {
-        self.file.is_some()
+        self.sink.is_some()
     }
 
     /// Writes the type of the value.
     pub(super) fn begin(&mut self, kind: u8) -> Result<(), engine::Error> {
         self.bytes.push(kind);
-        match &self.file {
-            Some((key, _)) => {
-                let key: &'s [u8] = key;
-                self.string(key)
-            }
+        match self.key {
+            Some(key) => self.string(key),
             None => Ok(()),
         }
     }
@@ -75,8 +90,12 @@ impl<'s> Payload<'s> {
     }
 
     fn hand_over(&mut self) -> Result<(), engine::Error> {
-        if let Some((_, sink)) = &mut self.file {
+        if let Some(sink) = &mut self.sink {
             sink(&self.bytes)?;
+            if self.key.is_none() {
+                self.digest.update(&self.bytes);
+            }
+            self.handed_over += self.bytes.len();
             self.bytes.clear();
             self.bytes.shrink_to(STREAMED_PIECE * 2);
         }
@@ -110,13 +129,22 @@ impl<'s> Payload<'s> {
     }
 
     pub(super) fn is_too_long(&self) -> bool {
-        !self.is_streamed() && self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
+        // A file has values of any length.
+        self.key.is_none() && self.handed_over + self.bytes.len() > PAYLOAD_MAX - rdb::PAYLOAD_END
     }
 
     /// Returns the payload of DUMP.
     pub(super) fn end(mut self) -> Vec<u8> {
         rdb::end_payload(&mut self.bytes, self.version);
         self.bytes
+    }
+
+    /// Returns the last piece of a payload that was written in pieces, and the length of the whole.
+    pub(crate) fn last_piece(mut self) -> (Vec<u8>, usize) {
+        self.digest.update(&self.bytes);
+        self.bytes.extend(self.digest.end(self.version));
+        let length = self.handed_over + self.bytes.len();
+        (self.bytes, length)
     }
 
     /// Hands over the rest of a value of a file. Returns the version that it is in.
