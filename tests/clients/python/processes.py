@@ -53,6 +53,12 @@ class Processes:
     def has_ended(self, name):
         return self.running[name].poll() is not None
 
+    def pause(self, name):
+        self.running[name].send_signal(signal.SIGSTOP)
+
+    def go_on(self, name):
+        self.running[name].send_signal(signal.SIGCONT)
+
     def terminate(self, name, timeout=60):
         """The exit code after SIGTERM."""
         process = self.running[name]
