@@ -13,7 +13,7 @@ failed=0
 # The suites of a whole run. As many as there are processors, at most four, run at a time, the longest first; each prints its output when it ends.
 side_by_side="
     redis_save two_faces_collections redis_source postgres_dump celery sidekiq postgres_temporary tpch postgres_anomalies crash postgres_keys dump redis_import_aof postgres_beside differential
-    redis_migrate mysql_differential redis_replica postgres_definitions mysql_anomalies mysql_crash mysql_dump two_faces postgres_crash mysql_undo redis_import
+    redis_migrate mysql_differential redis_replica postgres_definitions mysql_anomalies mysql_crash mysql_dump two_faces postgres_crash mysql_undo redis_import redis_shutdown
     cli python node java errors tls introspection messages older_folders older_snapshots blocking tracking cluster queue_crash bullmq ioredis
     postgres_logins postgres_python postgres_cursors postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java postgres_catalogs postgres_indexes postgres_gin
     mysql_logins mysql_rights mysql_views two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_sqlalchemy mysql_django mysql_go mysql_node
@@ -124,6 +124,7 @@ suite() {
     older_folders) "$python" $here/python/older_folders.py ;;
     dump) "$python" $here/python/dump.py --seed 20261127 ;;
     redis_import) "$python" $here/python/redis_import.py --seed 20261128 ;;
+    redis_shutdown) "$python" $here/python/redis_shutdown.py ;;
     redis_save) "$python" $here/python/redis_save.py --seed 20261130 ;;
     redis_import_aof) "$python" $here/python/redis_import_aof.py --seed 20261129 ;;
     redis_replica) "$python" $here/python/redis_replica.py --seed 20261130 --rounds "${ROUNDS:-4}" ;;

@@ -281,6 +281,8 @@ pub struct Clients {
     pause: Mutex<Option<Pause>>,
     /// Whether there is a pause. A hint that avoids the lock.
     paused: AtomicBool,
+    /// Whether commands that write wait, because the server is about to stop.
+    holds_writes: AtomicBool,
 }
 
 impl Clients {
@@ -320,7 +322,16 @@ impl Clients {
 
     pub fn unpause(&self) {
         *self.pause.lock() = None;
-        self.paused.store(false, Ordering::Relaxed);
+        self.paused.store(self.holds_writes.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    /// Makes commands that write wait from now on, or no longer. A pause of CLIENT PAUSE stays as it is.
+    pub fn hold_writes(&self, holds: bool) {
+        let pause = self.pause.lock();
+        self.holds_writes.store(holds, Ordering::Relaxed);
+        self.paused.store(holds || pause.is_some(), Ordering::Relaxed);
+        drop(pause);
         self.wake_all();
     }
 
@@ -330,11 +341,15 @@ impl Clients {
             return None;
         }
         let mut pause = self.pause.lock();
+        let holds_writes = self.holds_writes.load(Ordering::Relaxed);
         if pause.is_some_and(|pause| pause.until_ms <= now_ms) {
             *pause = None;
-            self.paused.store(false, Ordering::Relaxed);
+            self.paused.store(holds_writes, Ordering::Relaxed);
         }
-        *pause
+        match *pause {
+            Some(pause) if !pause.writes_only || !holds_writes => Some(pause),
+            _ => holds_writes.then_some(Pause { until_ms: u64::MAX / 4, writes_only: true }),
+        }
     }
 
     pub fn wake_all(&self) {

@@ -28,6 +28,8 @@ use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::shutdown::Shutdown;
+use crate::shutdown::prepare::prepare;
 use crate::source::encoding::encode;
 use crate::source::history::History;
 use crate::stats::Stats;
@@ -97,6 +99,7 @@ impl RedisDoor {
                 runs: Runs::default(),
                 saves: Saves::default(),
                 migrations: Migrations::default(),
+                shutdown: Shutdown::default(),
                 replica: Replica::default(),
                 history: History::default(),
                 pool: OnceLock::new(),
@@ -148,10 +151,16 @@ impl RedisDoor {
         let shared = &self.shared;
         match shared.libraries.open(shared) {
             Ok(failed) => failed.iter().for_each(|(name, text)| {
-                shared.host.log(3, &format!("the library of functions '{name}' could not be loaded: {text}"));
+                shared.host.report(&format!("the library of functions '{name}' could not be loaded: {text}"));
             }),
-            Err(error) => shared.host.log(3, &format!("the libraries of functions could not be read: {error}")),
+            Err(error) => shared.host.report(&format!("the libraries of functions could not be read: {error}")),
         }
+    }
+
+    /// Prepares the stop of the server, which a signal (named as in `shutdown-on-NAME`) or SHUTDOWN has asked for: waits for followers, and writes an RDB file
+    /// if that was asked for. Returns false if the server is to go on.
+    pub fn prepare_stop(&self, signal: Option<&str>) -> bool {
+        prepare(&self.shared, signal)
     }
 
     /// Ends all scripts, because the server stops. Their changes are rolled back.

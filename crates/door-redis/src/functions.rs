@@ -12,8 +12,8 @@ use crate::command::Command;
 use crate::commands::{
     acl, bitmap, client, cluster, config, connection, debug, dump, expire, field_expire, follow, function, generic,
     geo, hash, hyperloglog, info, introspect, latency, list, list_wait, memory, migrate, object, pubsub, replication,
-    save, scan, scripting, server, set, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait, stream,
-    string, tracking, transaction,
+    save, scan, scripting, server, set, shutdown, slowlog, sort, sorted_algebra, sorted_range, sorted_set, sorted_wait,
+    stream, string, tracking, transaction,
 };
 use crate::scripts::run::RunCommand;
 use crate::session::Session as State;
@@ -417,6 +417,8 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("memory", Container),
     ("memory|doctor", Session(memory::doctor)),
     ("memory|help", Session(memory::help)),
+    ("memory|malloc-stats", Session(memory::malloc_stats)),
+    ("memory|purge", Session(memory::purge)),
     ("memory|stats", Session(memory::stats)),
     ("memory|usage", Read(memory::usage)),
     ("monitor", Session(server::monitor)),
@@ -425,6 +427,7 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("replicaof", Session(follow::replicaof)),
     ("role", Session(follow::role)),
     ("sync", Session(replication::sync)),
+    ("shutdown", Session(shutdown::shutdown)),
     ("slowlog", Container),
     ("slaveof", Session(follow::replicaof)),
     ("slowlog|get", Session(slowlog::get)),

@@ -27,10 +27,16 @@ pub trait Host: Send + Sync {
     fn version(&self) -> &str;
     /// Returns additional fields of an INFO section, such as `memory` or `persistence` (lower case): names and values.
     fn facts(&self, section: &str) -> Vec<(String, String)>;
+    /// Lets the server stop, as a signal does: it will call `RedisDoor::prepare_stop`.
+    fn request_stop(&self);
+    /// Describes the allocator: its name, its options and what they mean.
+    fn allocator(&self) -> String;
     /// Logs a warning about a client at this address.
     fn warn(&self, what: &str, from: &str);
     /// Logs something about a server at this address.
     fn inform(&self, what: &str, from: &str);
+    /// Logs a warning about the door's own work.
+    fn report(&self, text: &str);
     /// Logs a message of a script, with Redis' number of its level: 0 debug to 3 warning.
     fn log(&self, level: i64, text: &str);
     /// Returns whether the account holds SYSTEM_USER in SQL. Only accounts that hold it may change such an account.

@@ -32,6 +32,7 @@ mod saves;
 mod scripts;
 mod session;
 mod shared;
+mod shutdown;
 mod source;
 mod sparkline;
 mod spool;

@@ -26,6 +26,7 @@ use crate::saves::Saves;
 use crate::scripts::flags;
 use crate::scripts::libraries::Libraries;
 use crate::scripts::{Runs, ScriptTexts};
+use crate::shutdown::Shutdown;
 use crate::source::history::History;
 use crate::stats::Stats;
 use crate::users::Users;
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub runs: Runs,
     pub saves: Saves,
     pub migrations: Migrations,
+    pub shutdown: Shutdown,
     pub replica: Replica,
     /// The stream that other servers follow.
     pub history: History,

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure, say};
 use crate::settings::load::Arguments;
 use crate::settings::{Name, Settings};
 use crate::shared::Patience;
+use crate::stop::StopSender;
 use crate::store::{self, Held, Until};
 use crate::{control, log, redis};
 
@@ -152,7 +153,7 @@ fn import_into(
     let settings = Arc::new(settings);
     let held = Held::acquire(&settings, folder, true, Patience::WhileSilent)?.expect("it has the lease or fails");
     let engine = held.open(&settings, Until::default(), settings.number(Name::LogSegment))?;
-    let door = redis::door(&settings, &engine);
+    let door = redis::door(&settings, &engine, &StopSender::unheard());
     let done = request.serve(&door, tell);
     drop(door);
     engine.close().map_err(|error| held.failure(error))?;

@@ -14,6 +14,7 @@ mod redis;
 mod serve;
 mod settings;
 mod shared;
+mod stop;
 mod store;
 mod tls;
 mod transfer;

@@ -10,6 +10,7 @@ use os::RealClock;
 use crate::log;
 use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
+use crate::stop::{Stop, StopSender};
 use crate::store;
 
 /// The allocator of `main`, as INFO shows it.
@@ -21,6 +22,7 @@ static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason::new("account");
 pub struct ServerHost {
     pub settings: Arc<Settings>,
     pub engine: Arc<Engine>,
+    pub stops: StopSender,
 }
 
 impl Host for ServerHost {
@@ -106,12 +108,27 @@ impl Host for ServerHost {
         facts.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
+    fn request_stop(&self) {
+        self.stops.send(Stop::Command);
+    }
+
+    fn allocator(&self) -> String {
+        let options = env!("JEMALLOC_SYS_WITH_MALLOC_CONF");
+        format!(
+            "Allocator: {ALLOCATOR}\nOptions: {options}\nMemory that is free for a tenth of a second goes back to the system, and blocks from 256 KiB on at once.\n"
+        )
+    }
+
     fn warn(&self, what: &str, from: &str) {
         log::warn(what, &[("from", &from)]);
     }
 
     fn inform(&self, what: &str, from: &str) {
         log::info(what, &[("from", &from)]);
+    }
+
+    fn report(&self, text: &str) {
+        log::warn("redis door", &[("what", &text)]);
     }
 
     fn log(&self, level: i64, text: &str) {
@@ -175,9 +192,9 @@ pub fn is_open(engine: &Engine) -> bool {
 }
 
 /// Creates the door, which has no connections yet.
-pub fn door(settings: &Arc<Settings>, engine: &Arc<Engine>) -> RedisDoor {
+pub fn door(settings: &Arc<Settings>, engine: &Arc<Engine>, stops: &StopSender) -> RedisDoor {
     let port = settings.number(Name::RedisPort) as u16;
-    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone() });
+    let host = Arc::new(ServerHost { settings: settings.clone(), engine: engine.clone(), stops: stops.clone() });
     let cluster = settings.is_on(Name::RedisClusterEnabled);
     let options = door_redis::Options { port, cluster, ..door_redis::Options::default() };
     let door = RedisDoor::new(engine.clone(), Arc::new(RealClock::new()), host, &options);

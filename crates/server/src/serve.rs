@@ -31,6 +31,7 @@ use crate::redis;
 use crate::settings::value::print_bytes;
 use crate::settings::{Name, Settings, list};
 use crate::shared::{Leased, Patience};
+use crate::stop::{StopSender, Stops};
 use crate::store::{self, Held, Until};
 use crate::tls;
 
@@ -67,6 +68,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         log::info("stopped while waiting for the lease", &[]);
         return Ok(());
     };
+    let stops = Stops::listen(signals).map_err(|e| Failure::new(Exit::Internal, format!("signals: {e}")))?;
     let engine = held.open(&settings, Until::default(), settings.number(Name::LogSegment))?;
     engine.pager().set_failure_hook(Box::new(|error| exit::end_of_opening(error)));
     let gate = held.leased.as_ref().map(Leased::gate);
@@ -77,7 +79,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     follow_pool_settings(&settings, &pool);
     log_problems(&pool, &engine);
     follow_login_settings(&settings, &engine);
-    let Doors { listening, redis, database, postgres } = match listen(&settings, &engine, &pool) {
+    let Doors { listening, redis, database, postgres } = match listen(&settings, &engine, &pool, &stops.sender()) {
         Ok(doors) => doors,
         Err(failure) => {
             pool.stop();
@@ -98,9 +100,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
     stdx::memory::set_headroom(shares.request_bytes() + of_statements);
     banner(&settings, &data, &listening);
-    let signal = signals.forever().next().unwrap_or(SIGTERM);
-    log::info("stopping", &[("signal", &signal)]);
-    exit_on_second_signal(signals);
+    stops.wait(&redis);
     exit_if_disk_stays_full(&engine);
     pool.stop_accepting();
     redis.end_following();
@@ -331,9 +331,14 @@ struct Doors {
 }
 
 /// Opens the doors.
-fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Doors, Failure> {
+fn listen(
+    settings: &Arc<Settings>,
+    engine: &Arc<Engine>,
+    pool: &Arc<Pool>,
+    stops: &StopSender,
+) -> Result<Doors, Failure> {
     let mut doors = Vec::new();
-    let redis = redis_door(settings, engine, pool, &mut doors)?;
+    let redis = redis_door(settings, engine, pool, stops, &mut doors)?;
     let database = database(settings, engine, pool)?;
     let mysql = mysql_door(settings, database.as_ref(), pool, &mut doors)?;
     let postgres = postgres_door(settings, database.as_ref(), pool, &mut doors)?;
@@ -393,6 +398,7 @@ fn redis_door(
     settings: &Arc<Settings>,
     engine: &Arc<Engine>,
     pool: &Arc<Pool>,
+    stops: &StopSender,
     doors: &mut Vec<Listening>,
 ) -> Result<Arc<RedisDoor>, Failure> {
     let password = settings.text(Name::RedisPassword);
@@ -400,7 +406,7 @@ fn redis_door(
         let set = redis::set_password(engine, &password);
         set.map_err(|e| Failure::new(Exit::Io, format!("redis_password: {e}")))?;
     }
-    let door = Arc::new(redis::door(settings, engine));
+    let door = Arc::new(redis::door(settings, engine, stops));
     door.attach(pool);
     if let Err(error) = door.resume_following() {
         log::error(
@@ -747,19 +753,6 @@ fn follow_changes(settings: &Settings) {
             log::set_level(&settings.text(name));
         }
     }));
-}
-
-/// Ends the process at once on a second signal. Acknowledged changes are in the WAL.
-fn exit_on_second_signal(mut signals: Signals) {
-    let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            log::warn("stopped by a second signal", &[]);
-            os::process::end_now(128 + signal);
-        }
-    });
-    if let Err(error) = spawned {
-        log::warn("signals", &[("error", &error)]);
-    }
 }
 
 fn banner(settings: &Settings, data: &str, doors: &[Listening]) {

@@ -15,9 +15,4 @@ const fn unserved(name: &'static str, categories: u32) -> Unserved {
     Unserved { name, categories }
 }
 
-pub const UNSERVED: &[Unserved] = &[
-    unserved("failover", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("memory|malloc-stats", category::SLOW),
-    unserved("memory|purge", category::SLOW),
-    unserved("shutdown", category::ADMIN | category::SLOW | category::DANGEROUS),
-];
+pub const UNSERVED: &[Unserved] = &[unserved("failover", category::ADMIN | category::SLOW | category::DANGEROUS)];

@@ -91,6 +91,9 @@ fn server(session: &Session, text: &mut Text) -> Written {
     text.add("hz", shared.parameters.number("hz"));
     text.add("configured_hz", shared.parameters.number("hz"));
     text.add("lru_clock", (session.now_ms() / 1000) & 0xff_ffff);
+    if let Some(until_ms) = shared.shutdown.waits_until_ms() {
+        text.add("shutdown_in_milliseconds", until_ms.saturating_sub(session.now_ms()));
+    }
     if let Ok(path) = std::env::current_exe() {
         text.add("executable", path.display());
     }

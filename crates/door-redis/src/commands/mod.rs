@@ -32,6 +32,7 @@ pub mod scan;
 pub mod scripting;
 pub mod server;
 pub mod set;
+pub mod shutdown;
 pub mod slowlog;
 pub mod sort;
 pub mod sorted_algebra;

@@ -81,7 +81,7 @@ fn run(shared: &Shared, kind: SaveKind, slot: &SaveSlot) {
         let (ended, reply) = match written {
             Ok(done) => done,
             Err(error) => {
-                shared.host.log(3, &format!("the RDB file was not written: {error}"));
+                shared.host.report(&format!("the RDB file was not written: {error}"));
                 let text = match error {
                     Error::Busy(_) => errors::of_engine(&error),
                     Error::DiskFull => "ERR the RDB file was not written: the disk is full".into(),

@@ -34,6 +34,8 @@ pub struct HistoryState {
     pub is_on: bool,
     /// The number of bytes so far.
     pub end: u64,
+    /// The end behind the last command that is not about the link itself.
+    pub told_end: u64,
     blocks: VecDeque<Block>,
     /// The database that is selected at the end.
     db: Option<u8>,
@@ -192,6 +194,7 @@ impl History {
             bytes.extend(is_several.then_some(&b"*1\r\n$4\r\nEXEC\r\n"[..]));
         }
         state.append(&bytes, lsn, self.bounds());
+        state.told_end = state.end;
         self.end.store(state.end, Ordering::Release);
         state.wake();
     }
@@ -205,6 +208,9 @@ impl History {
         let mut bytes = Vec::new();
         put_command(&mut bytes, words);
         state.append(&[&bytes], lsn, self.bounds());
+        if !matches!(words[0], b"REPLCONF" | b"PING") {
+            state.told_end = state.end;
+        }
         self.end.store(state.end, Ordering::Release);
         state.wake();
     }

@@ -91,6 +91,12 @@ pub const ROWS: &[Command] = &[
         "response_policy:special",
     ]),
     row("memory|help", 2, LOADING | STALE, 0),
+    row("memory|malloc-stats", 2, 0, 0).tips(&[
+        "nondeterministic_output",
+        "request_policy:all_shards",
+        "response_policy:special",
+    ]),
+    row("memory|purge", 2, 0, 0).tips(&["request_policy:all_shards", "response_policy:all_succeeded"]),
     row("memory|stats", 2, 0, 0).tips(&[
         "nondeterministic_output",
         "request_policy:all_shards",
@@ -103,6 +109,7 @@ pub const ROWS: &[Command] = &[
     row("replicaof", 3, ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING, 0),
     row("role", 1, NOSCRIPT | LOADING | STALE | FAST, category::ADMIN | category::DANGEROUS),
     row("save", 1, ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI, 0),
+    row("shutdown", -1, ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY, 0),
     row("slaveof", 3, ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING, 0),
     row("slowlog", -2, 0, 0),
     row("slowlog|get", -2, ADMIN | LOADING | STALE, 0).tips(&["request_policy:all_nodes", "nondeterministic_output"]),

@@ -8,6 +8,7 @@ mod messages;
 mod pipelines;
 mod replica;
 mod scripts;
+mod shutdown;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -48,12 +49,25 @@ impl Host for Bare {
         Vec::new()
     }
 
+    /// The test prepares and makes the stop.
+    fn request_stop(&self) {
+        WARNINGS.lock().unwrap().push("a stop is asked for".to_owned());
+    }
+
+    fn allocator(&self) -> String {
+        "Allocator: that of the test\n".to_owned()
+    }
+
     fn warn(&self, what: &str, _: &str) {
         WARNINGS.lock().unwrap().push(what.to_owned());
     }
 
     fn inform(&self, what: &str, _: &str) {
         WARNINGS.lock().unwrap().push(what.to_owned());
+    }
+
+    fn report(&self, text: &str) {
+        WARNINGS.lock().unwrap().push(text.to_owned());
     }
 
     fn log(&self, _: i64, text: &str) {
