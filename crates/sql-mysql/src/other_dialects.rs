@@ -29,7 +29,7 @@ pub const UUID: u32 = 2950;
 pub const JSONB: u32 = 3802;
 
 /// Types whose values have no form in MySQL.
-const OPAQUE: [(u32, &str); 20] = [
+const OPAQUE: [(u32, &str); 24] = [
     (650, "cidr"),
     (774, "macaddr8"),
     (829, "macaddr"),
@@ -38,6 +38,8 @@ const OPAQUE: [(u32, &str); 20] = [
     (1266, "time with time zone"),
     (1560, "bit"),
     (1562, "bit varying"),
+    (2970, "txid_snapshot"),
+    (3220, "pg_lsn"),
     (3904, "int4range"),
     (3906, "numrange"),
     (3908, "tsrange"),
@@ -50,6 +52,8 @@ const OPAQUE: [(u32, &str); 20] = [
     (4534, "tstzmultirange"),
     (4535, "datemultirange"),
     (4536, "int8multirange"),
+    (5038, "pg_snapshot"),
+    (5069, "xid8"),
 ];
 
 /// Types whose values are converted (`other_values`).

@@ -12,6 +12,7 @@
 mod activity;
 mod change;
 mod elements;
+mod ids;
 pub(crate) mod key_changes;
 pub(crate) mod keys;
 mod lock_queue;
@@ -46,6 +47,7 @@ pub use crate::store::trees::{MapId, ROW_CATALOG as CATALOG};
 pub use activity::{Activity, AwaitedLock};
 pub use btree::{LeafHint, ReadMode};
 pub use elements::{ElementPlace, FoundElement, OwnElements};
+pub use ids::{SeenIds, TransactionOutcome};
 pub use key_changes::{Collection, ElementChanges, KeyValue, item_name, item_number};
 pub use keys::LockedKey;
 pub use lock_table::{HeldLock, RowLock, Strength};

@@ -293,6 +293,31 @@ impl StatusTable {
         }
     }
 
+    /// Returns one more than the greatest id that a transaction has got.
+    pub fn next(&self) -> TxnId {
+        *self.next.lock()
+    }
+
+    /// Returns the end of the ids whose commits a snapshot at `lsn` sees, and the ids before it whose transactions it does not see because they are open or
+    /// have committed later, in order. `low`: transactions with smaller ids were decided then; losers of the last crash excepted.
+    pub fn unseen_at(&self, lsn: Lsn, low: TxnId) -> (TxnId, Vec<TxnId>) {
+        let losers = self.losers.get().into_iter().flatten().map(|loser| loser.id);
+        let owners = self.statuses.iter().map(|slot| slot.id.load(Ordering::Acquire)).filter(|id| *id != 0);
+        let spilled: Vec<TxnId> = self.spilled.read().iter().map(|(id, _)| *id).collect();
+        let (mut end, mut unseen) = (low, Vec::new());
+        for id in losers.chain(spilled).chain(owners.filter(|id| *id >= low)) {
+            match self.status(id) {
+                Status::Committed(at) if at <= lsn => end = end.max(id + 1),
+                Status::Committed(_) | Status::Active => unseen.push(id),
+                Status::Aborted | Status::Past => {}
+            }
+        }
+        unseen.retain(|id| *id < end);
+        unseen.sort_unstable();
+        unseen.dedup();
+        (end, unseen)
+    }
+
     pub fn is_open(&self, id: TxnId) -> bool {
         (id >= self.low() || self.is_loser(id)) && self.status(id) == Status::Active
     }

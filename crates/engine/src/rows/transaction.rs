@@ -271,7 +271,8 @@ impl Transaction {
         *self.snapshot.insert(Snapshot { lsn, low })
     }
 
-    pub(crate) fn id(&self) -> Option<TxnId> {
+    /// Returns the transaction's id; `None` if it has changed and locked nothing.
+    pub fn id(&self) -> Option<TxnId> {
         self.writer.as_ref().map(|writer| writer.id)
     }
 

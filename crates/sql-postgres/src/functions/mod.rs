@@ -26,7 +26,9 @@ pub mod set;
 pub mod state;
 pub mod temporal;
 pub mod text;
+pub mod transaction_ids;
 pub mod volatility;
+pub mod wal_position;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -152,6 +154,8 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     json::rows::FUNCTIONS,
     range::rows::FUNCTIONS,
     record::rows::FUNCTIONS,
+    transaction_ids::FUNCTIONS,
+    wal_position::FUNCTIONS,
     crate::session::advisory::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
@@ -168,6 +172,8 @@ static OPERATORS: &[&[PgOperator]] = &[
     json::rows::OPERATORS,
     range::rows::OPERATORS,
     record::rows::OPERATORS,
+    transaction_ids::OPERATORS,
+    wal_position::OPERATORS,
 ];
 static CASTS: &[&[PgCast]] = &[
     rows::casts::CASTS,
@@ -177,6 +183,7 @@ static CASTS: &[&[PgCast]] = &[
     temporal::rows::CASTS,
     json::rows::CASTS,
     range::rows::CASTS,
+    transaction_ids::CASTS,
 ];
 
 /// The rows by OID and by name.

@@ -65,6 +65,11 @@ fn zero_step() -> Fault {
     invalid("step size cannot equal zero")
 }
 
+/// Returns rows that are known from the beginning.
+pub fn known_rows(rows: Vec<Row>) -> Box<dyn RowStream> {
+    Box::new(KnownRows(rows.into_iter()))
+}
+
 /// Rows that are known from the beginning.
 struct KnownRows(std::vec::IntoIter<Row>);
 

@@ -41,7 +41,7 @@ pub fn comparator(a: &Type, b: &Type) -> Option<Comparator> {
 /// Returns the type as which values of one type are compared with each other; `None` if they have no order.
 pub fn class(ty: &Type) -> Option<ComparisonType> {
     let form = user::form(registry::oid_of(ty));
-    if matches!(form, oid::JSON | oid::JSONPATH) {
+    if matches!(form, oid::JSON | oid::JSONPATH | oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT) {
         return None;
     }
     if ty.storage == Storage::Array {

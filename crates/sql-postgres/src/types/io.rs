@@ -19,7 +19,9 @@ use crate::types::oid::{self, Oid};
 use crate::types::range;
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
-use crate::types::{array, boolean, bytea, json, jsonpath, macaddr, record, reg, registry, text, user, uuid};
+use crate::types::{
+    array, boolean, bytea, json, jsonpath, lsn, macaddr, record, reg, registry, snapshot, text, user, uuid,
+};
 use crate::value::Value;
 
 /// The most bytes of a value: PostgreSQL's 1 GB less a length word.
@@ -158,6 +160,9 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
         oid::XID => reg::xid_input(text),
+        oid::XID8 => reg::xid8_input(text),
+        oid::PG_LSN => lsn::input(text),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => snapshot::input(text),
         oid::INT2 => integer_in(text, Width::Int2).map(Value::Int),
         oid::INT4 => integer_in(text, Width::Int4).map(Value::Int),
         oid::INT8 => integer_in(text, Width::Int8).map(Value::Int),
@@ -196,7 +201,9 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::output(address(bytes)?, oid == oid::CIDR, out),
         (oid::BIT | oid::VARBIT, Value::Bytes(bytes)) => bits::output(&bits_of(bytes)?, out),
         (oid::MACADDR | oid::MACADDR8, Value::Bytes(bytes)) => macaddr::output(bytes, out),
-        (oid::OID | oid::XID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
+        (oid::PG_LSN, Value::UInt(position)) => lsn::output(*position, out),
+        (oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT, Value::Bytes(bytes)) => snapshot::output(&snapshot_of(bytes)?, out),
+        (oid::OID | oid::XID | oid::XID8, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
         (oid::INT2 | oid::INT4 | oid::INT8, Value::Int(number)) => integer_out(*number, out),
         (oid::FLOAT4, Value::Float(number)) => float_out(*number, io.extra_float_digits, out),
         (oid::FLOAT8, Value::Double(number)) => float_out(*number, io.extra_float_digits, out),
@@ -237,6 +244,8 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::MACADDR => Ok(Value::bytes(fixed::<6>(bytes)?)),
         oid::MACADDR8 => macaddr::receive8(bytes),
         oid::OID | oid::XID => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
+        oid::XID8 | oid::PG_LSN => Ok(Value::UInt(u64::from_be_bytes(fixed(bytes)?))),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => snapshot::receive(bytes),
         oid::VARCHAR => text::varchar_input(utf8(bytes)?, typmod),
         oid::BPCHAR => text::bpchar_input(utf8(bytes)?, typmod),
         oid::JSON => json::input(utf8(bytes)?),
@@ -277,6 +286,8 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         (oid::BIT | oid::VARBIT, Value::Bytes(bytes)) => bits::send(&bits_of(bytes)?, out),
         (oid::INET | oid::CIDR, Value::Bytes(bytes)) => network::send(address(bytes)?, oid == oid::CIDR, out),
         (oid::CHAR, Value::UInt(byte)) => out.push(*byte as u8),
+        (oid::XID8 | oid::PG_LSN, Value::UInt(number)) => out.extend_from_slice(&number.to_be_bytes()),
+        (oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT, Value::Bytes(bytes)) => snapshot::send(&snapshot_of(bytes)?, out),
         (oid::INT2, Value::Int(number)) => integer_send(*number, Width::Int2, out),
         (oid::INT4, Value::Int(number)) => integer_send(*number, Width::Int4, out),
         (oid::INT8, Value::Int(number)) => integer_send(*number, Width::Int8, out),
@@ -303,6 +314,10 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         _ => return Err(refused(oid, "send")),
     }
     Ok(())
+}
+
+fn snapshot_of(bytes: &[u8]) -> Result<snapshot::TransactionSnapshot> {
+    snapshot::TransactionSnapshot::of_bytes(bytes).ok_or_else(snapshot::corrupt)
 }
 
 fn bits_of(bytes: &[u8]) -> Result<Bits> {

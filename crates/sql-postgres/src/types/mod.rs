@@ -8,6 +8,8 @@
 //! | bool | `Int` of 1 byte | `Int`, 0 or 1 |
 //! | int2, int4, int8 | `Int` of 2, 4, 8 bytes | `Int` |
 //! | oid, regclass and their like | `Int` of 4 bytes, unsigned | `UInt` |
+//! | xid8, pg_lsn | `Int` of 8 bytes, unsigned | `UInt` |
+//! | pg_snapshot, txid_snapshot | `Bytes` | `Bytes` (`snapshot`) |
 //! | "char" | `Int` of 1 byte, unsigned | `UInt`, the byte |
 //! | float4, float8 | `Float4`, `Float8` | `Float`, `Double` |
 //! | numeric | `Decimal` | `Decimal`, with NaN and infinities |
@@ -43,6 +45,7 @@ pub mod foreign;
 pub mod io;
 pub mod json;
 pub mod jsonpath;
+pub mod lsn;
 pub mod macaddr;
 pub mod network;
 pub mod numeric;
@@ -51,6 +54,7 @@ pub mod range;
 pub mod record;
 pub mod reg;
 pub mod registry;
+pub mod snapshot;
 pub mod temporal;
 pub mod text;
 pub mod user;

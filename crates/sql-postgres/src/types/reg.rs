@@ -34,8 +34,31 @@ pub fn xid_input(text: &str) -> Result<Value> {
     parse_oid(text, "xid").map(|oid| Value::UInt(oid.into()))
 }
 
+/// Reads a number of 64 bits; a negative one is taken modulo 2^64.
+pub fn xid8_input(text: &str) -> Result<Value> {
+    let (negative, number) = c_number(text, "xid8")?;
+    Ok(Value::UInt(if negative { number.wrapping_neg() } else { number }))
+}
+
 /// Reads a number as C's `strtoul` does: a negative one is taken modulo 2^32.
 fn parse_oid(text: &str, name: &str) -> Result<Oid> {
+    let (negative, number) = c_number(text, name)?;
+    let number = if negative { -i128::from(number) } else { i128::from(number) };
+    // A number that either a signed or an unsigned integer of 4 bytes holds.
+    if number > i128::from(u32::MAX) || number < i128::from(i32::MIN) {
+        return Err(beyond(text, name));
+    }
+    Ok(number as u32)
+}
+
+#[cold]
+fn beyond(text: &str, name: &str) -> PgError {
+    let message = format!("value \"{text}\" is out of range for type {name}");
+    PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
+}
+
+/// Reads the sign and the magnitude of a number in C's notation.
+fn c_number(text: &str, name: &str) -> Result<(bool, u64)> {
     let word = text.trim_matches(is_space);
     let (negative, digits) = match word.as_bytes() {
         [b'-', ..] => (true, &word[1..]),
@@ -50,17 +73,8 @@ fn parse_oid(text: &str, name: &str) -> Result<Oid> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(io::invalid_input(name, text));
     }
-    let range = || {
-        let message = format!("value \"{text}\" is out of range for type {name}");
-        PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
-    };
-    let number = i64::from_str_radix(digits, radix).map_err(|_| range())?;
-    let number = if negative { -number } else { number };
-    // A number that either a signed or an unsigned integer of 4 bytes holds.
-    if number > i64::from(u32::MAX) || number < i64::from(i32::MIN) {
-        return Err(range());
-    }
-    Ok(number as u32)
+    let number = u64::from_str_radix(digits, radix).map_err(|_| beyond(text, name))?;
+    Ok((negative, number))
 }
 
 pub fn input(kind: ObjectKind, text: &str, io: &IoContext) -> Result<Value> {

@@ -65,6 +65,7 @@ const INT2: Storage = Storage::Int { bytes: 2, signed: true };
 const INT4: Storage = Storage::Int { bytes: 4, signed: true };
 const INT8: Storage = Storage::Int { bytes: 8, signed: true };
 const OID4: Storage = Storage::Int { bytes: 4, signed: false };
+const UINT8: Storage = Storage::Int { bytes: 8, signed: false };
 const ARRAY: Storage = Storage::Array;
 
 const T: bool = true;
@@ -121,6 +122,10 @@ pub static TYPES: &[PgType] = &[
     row(oid::ANYENUM, "anyenum", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYNONARRAY, "anynonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::UUID, "uuid", (16, F, 'c', 'p'), (Base, 'U', F), 2951, (Storage::Bytes, F), ""),
+    row(oid::TXID_SNAPSHOT, "txid_snapshot", (-1, F, 'd', 'x'), (Base, 'U', F), 2949, (Storage::Bytes, F), ""),
+    row(oid::PG_LSN, "pg_lsn", (8, T, 'd', 'p'), (Base, 'U', F), 3221, (UINT8, F), ""),
+    row(oid::PG_SNAPSHOT, "pg_snapshot", (-1, F, 'd', 'x'), (Base, 'U', F), 5039, (Storage::Bytes, F), ""),
+    row(oid::XID8, "xid8", (8, T, 'd', 'p'), (Base, 'U', F), 271, (UINT8, F), ""),
     row(oid::REGNAMESPACE, "regnamespace", (4, T, 'i', 'p'), (Base, 'N', F), 4090, (OID4, F), ""),
     row(oid::REGROLE, "regrole", (4, T, 'i', 'p'), (Base, 'N', F), 4097, (OID4, F), ""),
     row(oid::REGCOLLATION, "regcollation", (4, T, 'i', 'p'), (Base, 'N', F), 4192, (OID4, F), ""),

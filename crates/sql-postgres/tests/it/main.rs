@@ -23,6 +23,7 @@ mod roles;
 mod session;
 mod table_waits;
 mod temporary_objects;
+mod transaction_ids;
 mod transactional_definitions;
 mod user_types;
 mod world;

@@ -229,3 +229,8 @@ fn relations_move_to_another_schema_as_on_the_real_server() {
 fn schemas_are_made_with_their_elements_as_on_the_real_server() {
     check(include_str!("../recorded/create_schema.txt"));
 }
+
+#[test]
+fn ids_of_transactions_and_wal_positions_answer_as_on_the_real_server() {
+    check(include_str!("../recorded/transaction_ids.txt"));
+}
