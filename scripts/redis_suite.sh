@@ -4,14 +4,18 @@
 #
 #   scripts/redis_suite.sh [FILE ...]     FILE is a name of the suite, such as unit/type/string; by default those that the list names
 #
+# A file that the list names by `own` starts servers itself, with settings that it chooses: tests/clients/redis_suite/redis-server takes the place of its
+# redis-server and starts Beluga. All others get a server that is there, as the suite's options --host and --port say.
+#
 # SERVER_UNDER_TEST names the server's binary (target/debug/beluga). REDIS_SUITE_SECONDS bounds each file (300).
 # It needs apt-get with a Debian mirror, dpkg-dev, tclsh, and Debian's redis-server and redis-tools, whose programs some tests run.
 # Exit code 69: one of them is missing here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-server="${SERVER_UNDER_TEST:-$PWD/target/debug/beluga}"
+server=$(realpath -m "${SERVER_UNDER_TEST:-target/debug/beluga}")
 seconds="${REDIS_SUITE_SECONDS:-300}"
 expected="$PWD/tests/clients/redis_suite/expected.txt"
+starter="$PWD/tests/clients/redis_suite/redis-server"
 dir="$PWD/target/redis-suite"
 version=7.0.15
 
@@ -40,7 +44,7 @@ fetch() {
     touch "$dir/fetched"
 }
 
-for tool in apt-get dpkg-source tclsh redis-server redis-cli redis-benchmark; do
+for tool in apt-get dpkg-source tclsh python3 redis-server redis-cli redis-benchmark; do
     command -v $tool >/dev/null || die "this machine has no $tool"
 done
 [ -x "$server" ] || { say "no server at $server; build it, or name one in SERVER_UNDER_TEST"; exit 66; }
@@ -75,17 +79,24 @@ start() {
 }
 
 files=("$@")
-[ ${#files[@]} != 0 ] || mapfile -t files < <(sed -n 's/^file //p' "$expected")
+[ ${#files[@]} != 0 ] || mapfile -t files < <(sed -n 's/^\(file\|own\) //p' "$expected")
 status=0 passed=0 known=0 unknown=0
 for file in "${files[@]}"; do
-    start
+    if grep -q -x -F "own $file" "$expected"; then
+        ln -sf "$starter" "$dir/redis-$version/src/redis-server"
+        mode=(--baseport $((20000 + RANDOM % 9000)) --portcount 1000 --tags '-needs:config-maxmemory')
+    else
+        ln -sf "$(command -v redis-server)" "$dir/redis-$version/src/redis-server"
+        start
+        # Tests that set maxmemory are left out: it is the setting memory, which takes effect at the next start, and some leave a MULTI open when it is refused.
+        mode=(--host 127.0.0.1 --port $port --tags '-needs:repl -needs:config-maxmemory -slow')
+    fi
     log="$dir/${file//\//_}.log"
     skips=()
     while IFS= read -r name; do skips+=(--skiptest "$name"); done < <(sed -n "s|^skip $file: ||p" "$expected")
     # durable: an error in one test does not end the file. The suite leaves processes behind where a test ends early; they are of its group.
-    # Tests that set maxmemory are left out: it is the setting memory, which takes effect at the next start, and some leave a MULTI open when it is refused.
-    (cd "$dir/redis-$version" && exec setsid timeout "$seconds" ./runtest --host 127.0.0.1 --port $port --single "$file" --durable --clients 1 "${skips[@]}" \
-        --no-latency --tags '-needs:repl -needs:config-maxmemory -slow' >"$log" 2>&1 </dev/null) &
+    (cd "$dir/redis-$version" && SERVER_UNDER_TEST="$server" exec setsid timeout "$seconds" ./runtest "${mode[@]}" --single "$file" --durable --clients 1 \
+        "${skips[@]}" --no-latency >"$log" 2>&1 </dev/null) &
     runner=$!
     wait $runner || true
     stop_suite
@@ -94,7 +105,12 @@ for file in "${files[@]}"; do
         say "FAILED $file: not run to its end ($log)"
         status=1
     fi
-    kill -0 "$pid" 2>/dev/null || { say "FAILED $file: the server ended"; status=1; }
+    [ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || { say "FAILED $file: the server ended"; status=1; }
+    # A configuration that the server refuses is none of a test.
+    if grep -q "^\[err\]: Can't start the Redis server" "$log"; then
+        say "FAILED $file: a server does not start: $(sed -n 's/^refused: //p' "$log" | head -n 1) ($log)"
+        status=1
+    fi
     good=$(grep -c '^\[ok\]: ' "$log" || true)
     passed=$((passed + good))
     # The suite skips what it cannot run against a server that it has not started, and calls a file without any test a success.

@@ -5,6 +5,7 @@ use super::parameter::{Kind, Parameter, fixed, immutable, remembered};
 
 const READ_ONLY: &str = "a replica whose clients write would differ from its master";
 const NO_REFUSAL: &str = "writes do not depend on replicas; WAIT tells how many have them";
+const OOM_SCORE: &str = "the service manager sets the score of a process (OOMScoreAdjust=)";
 const STALE_DATA: &str = "reads are served while a master is not reached, and while it is synchronised";
 
 pub const LIST: &[Parameter] = &[
@@ -45,6 +46,8 @@ pub const LIST: &[Parameter] = &[
     immutable("syslog-enabled", "no"),
     immutable("syslog-facility", "local0"),
     immutable("syslog-ident", "redis"),
+    fixed("oom-score-adj", "no", OOM_SCORE),
+    fixed("oom-score-adj-values", "0 200 800", OOM_SCORE),
     fixed("replica-read-only", "yes", READ_ONLY),
     fixed("replica-serve-stale-data", "yes", STALE_DATA),
     fixed("slave-read-only", "yes", READ_ONLY).alias_of("replica-read-only"),
@@ -147,8 +150,6 @@ pub const LIST: &[Parameter] = &[
     remembered("min-replicas-max-lag", "10", Kind::Number(0, i32::MAX as i64)),
     remembered("min-slaves-max-lag", "10", Kind::Number(0, i32::MAX as i64)).alias_of("min-replicas-max-lag"),
     remembered("no-appendfsync-on-rewrite", "no", Kind::Switch),
-    remembered("oom-score-adj", "no", Kind::Choice(&["no", "yes", "relative", "absolute"])),
-    remembered("oom-score-adj-values", "0 200 800", Kind::Text),
     remembered("proc-title-template", "{title} {listen-addr} {server-mode}", Kind::Text),
     remembered("propagation-error-behavior", "ignore", Kind::Choice(&["ignore", "panic", "panic-on-replicas"])),
     remembered("rdb-del-sync-files", "no", Kind::Switch),
