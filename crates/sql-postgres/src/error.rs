@@ -122,6 +122,8 @@ pub mod state {
     pub const INVALID_ESCAPE_SEQUENCE: SqlState = "22025";
     pub const INVALID_REGULAR_EXPRESSION: SqlState = "2201B";
     pub const ARRAY_SUBSCRIPT_ERROR: SqlState = "2202E";
+    pub const INVALID_TABLESAMPLE_REPEAT: SqlState = "2202G";
+    pub const INVALID_TABLESAMPLE_ARGUMENT: SqlState = "2202H";
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";

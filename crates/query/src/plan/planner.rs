@@ -35,7 +35,7 @@ impl Planner<'_> {
     pub(super) fn owns(&self, tables: &[usize], place: usize) -> bool {
         tables.iter().any(|table| {
             let table = &self.tables[*table];
-            (table.offset..table.offset + table.columns.len()).contains(&place)
+            (table.offset..table.offset + table.columns.len()).contains(&place) || table.key_at == Some(place)
         })
     }
 

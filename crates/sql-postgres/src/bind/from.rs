@@ -272,8 +272,12 @@ impl Binder<'_> {
     pub fn table_ref(&mut self, table: &TableRef) -> Result<Operands> {
         match table {
             TableRef::Relation(relation) => {
-                let Relation { name, alias } = &**relation;
-                self.relation(name, alias.as_ref())
+                let Relation { name, alias, sample } = &**relation;
+                let operands = self.relation(name, alias.as_ref())?;
+                match sample {
+                    Some(sample) => self.sampled(operands, sample, name.at.0),
+                    None => Ok(operands),
+                }
             }
             TableRef::Subselect(subselect) => self.subselect(subselect),
             TableRef::Function(function) => self.range_function(function),

@@ -52,6 +52,7 @@ mod sequence_row;
 mod special;
 mod subquery;
 mod table_function;
+mod table_sample;
 pub(crate) mod typing;
 mod updatable;
 mod view;

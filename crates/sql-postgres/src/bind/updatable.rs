@@ -140,6 +140,9 @@ impl Binder<'_> {
         let single = "Views that do not select from a single table or view are not automatically updatable.";
         let [item] = &select.from[..] else { return Err(refused(view, verb, single)) };
         let TableRef::Relation(relation) = &item.first else { return Err(refused(view, verb, single)) };
+        if relation.sample.is_some() {
+            return Err(refused(view, verb, "Views containing TABLESAMPLE are not automatically updatable."));
+        }
         let (table, below, (below_need, was_needed, base_need)) = match self.find_relation(&relation.name)? {
             FoundRelation::Table(table) => {
                 let need = self.need_of_table(&table);

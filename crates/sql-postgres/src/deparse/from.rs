@@ -40,6 +40,9 @@ impl Analyser<'_, '_> {
     fn table_ref(&mut self, table: &TableRef) -> Result<Side> {
         match table {
             TableRef::Relation(relation) => {
+                if relation.sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE in a definition"));
+                }
                 let (source, own, columns, schema) = self.relation(&relation.name)?;
                 let schema = schema.filter(|_| relation.alias.is_none());
                 self.entry(source, own, schema, columns, relation.alias.as_ref(), false)

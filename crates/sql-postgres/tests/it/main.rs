@@ -21,6 +21,7 @@ mod prepared;
 mod recorded;
 mod roles;
 mod session;
+mod table_samples;
 mod table_waits;
 mod temporary_objects;
 mod transaction_ids;

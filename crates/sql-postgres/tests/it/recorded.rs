@@ -234,3 +234,9 @@ fn schemas_are_made_with_their_elements_as_on_the_real_server() {
 fn ids_of_transactions_and_wal_positions_answer_as_on_the_real_server() {
     check(include_str!("../recorded/transaction_ids.txt"));
 }
+
+/// A sample of none or all rows is the same everywhere; `table_samples` has the others.
+#[test]
+fn samples_of_tables_are_refused_as_on_the_real_server() {
+    check(include_str!("../recorded/table_samples.txt"));
+}

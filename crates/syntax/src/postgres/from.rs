@@ -137,12 +137,30 @@ impl Parser<'_> {
     fn relation_ref(&mut self) -> Result<TableRef> {
         let name = self.relation_expr()?;
         let alias = self.alias()?;
-        self.refuse_sample()?;
-        Ok(TableRef::Relation(Box::new(Relation { name, alias })))
+        let sample = self.table_sample()?;
+        Ok(TableRef::Relation(Box::new(Relation { name, alias, sample })))
     }
 
-    fn refuse_sample(&mut self) -> Result<()> {
-        if self.kw() == Kw::TABLESAMPLE { Err(self.unsupported("TABLESAMPLE")) } else { Ok(()) }
+    /// opt_tablesample_clause
+    fn table_sample(&mut self) -> Result<Option<TableSample>> {
+        if !self.word(Kw::TABLESAMPLE) {
+            return Ok(None);
+        }
+        let at = self.here();
+        let method = self.any_name()?;
+        self.expect(Kind::Open)?;
+        let arguments = self.exprs()?;
+        self.expect(Kind::Close)?;
+        let repeatable = if self.word(Kw::REPEATABLE) {
+            self.expect(Kind::Open)?;
+            let seed = self.expr()?;
+            self.expect(Kind::Close)?;
+            Some(seed)
+        } else {
+            None
+        };
+        self.grow()?;
+        Ok(Some(TableSample { method, arguments, repeatable, at }))
     }
 
     /// A table, or a function's call, by its name.
@@ -165,8 +183,8 @@ impl Parser<'_> {
         let name = self.relation_of(name)?;
         self.accept(Kind::Star);
         let alias = self.alias()?;
-        self.refuse_sample()?;
-        Ok(TableRef::Relation(Box::new(Relation { name, alias })))
+        let sample = self.table_sample()?;
+        Ok(TableRef::Relation(Box::new(Relation { name, alias, sample })))
     }
 
     /// relation_expr: `[ONLY] name [*]`.

@@ -99,7 +99,7 @@ impl Parser<'_> {
     fn table_query(&mut self, start: u32) -> Result<Select> {
         let relation = self.relation_expr()?;
         let star = self.make(ExprKind::Column(ColumnRef { fields: Vec::new(), star: true }), start);
-        let first = TableRef::Relation(Box::new(Relation { name: relation, alias: None }));
+        let first = TableRef::Relation(Box::new(Relation { name: relation, alias: None, sample: None }));
         Ok(Select {
             targets: vec![ResTarget { expr: star, alias: None }],
             from: vec![FromItem { first, joins: Vec::new() }],

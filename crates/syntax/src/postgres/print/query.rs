@@ -224,8 +224,8 @@ impl Display for TableRef {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
             TableRef::Relation(relation) => {
-                let Relation { name, alias } = &**relation;
-                write!(f, "{name}{}", Clause(" AS ", alias.as_ref()))
+                let Relation { name, alias, sample } = &**relation;
+                write!(f, "{name}{}{}", Clause(" AS ", alias.as_ref()), Clause(" TABLESAMPLE ", sample.as_ref()))
             }
             TableRef::Subselect(select) => {
                 let RangeSubselect { lateral, query, alias, at: _ } = &**select;
@@ -236,6 +236,17 @@ impl Display for TableRef {
                 let JoinedTable { item, alias } = &**joined;
                 write!(f, "({item}){}", Clause(" AS ", alias.as_ref()))
             }
+        }
+    }
+}
+
+impl Display for TableSample {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let TableSample { method, arguments, repeatable, at: _ } = self;
+        write!(f, "{method} ({})", Commas(arguments))?;
+        match repeatable {
+            Some(seed) => write!(f, " REPEATABLE ({seed})"),
+            None => Ok(()),
         }
     }
 }

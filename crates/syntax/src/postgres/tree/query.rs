@@ -221,6 +221,16 @@ pub enum TableRef {
 pub struct Relation {
     pub name: RangeVar,
     pub alias: Option<Alias>,
+    pub sample: Option<TableSample>,
+}
+
+/// TABLESAMPLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableSample {
+    pub method: AnyName,
+    pub arguments: Vec<Expr>,
+    pub repeatable: Option<Expr>,
+    pub at: Location,
 }
 
 #[derive(Clone, Debug, PartialEq)]

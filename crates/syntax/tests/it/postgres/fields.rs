@@ -34,6 +34,8 @@ const TEXTS: &[&str] = &[
     "ALTER DOMAIN d DROP CONSTRAINT IF EXISTS c CASCADE",
     "ALTER DOMAIN d DROP CONSTRAINT c",
     "CREATE TYPE e AS ENUM ('a', 'b')",
+    "SELECT a FROM s.t AS x TABLESAMPLE pg_catalog.bernoulli (10, 2) REPEATABLE (1)",
+    "SELECT a FROM ONLY t TABLESAMPLE system (10)",
     "ALTER TYPE e ADD VALUE IF NOT EXISTS 'c' BEFORE 'a'",
     "ALTER TYPE e ADD VALUE 'd' AFTER 'a'",
     "ALTER TYPE e RENAME VALUE 'd' TO 'f'",
