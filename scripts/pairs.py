@@ -38,10 +38,12 @@ def free_port():
 class Server:
     """One build with its data in a temporary folder below `folder`."""
 
-    def __init__(self, binary, folder, memory, under=()):
+    def __init__(self, binary, folder, memory, under=(), has_xrpc=False):
         self.home = tempfile.mkdtemp(prefix="pairs-", dir=folder)
-        self.redis, self.port = free_port(), free_port()
+        self.redis, self.port, self.xrpc = free_port(), free_port(), free_port() if has_xrpc else 0
         words = [*under, binary, "--data", os.path.join(self.home, "data"), "--redis-port", str(self.redis), "--mysql-port", str(self.port), "--memory", memory]
+        if has_xrpc:
+            words += ["--xrpc-port", str(self.xrpc)]
         # Builds of before the door for PostgreSQL do not know its port.
         if b"postgres-port" in subprocess.run([binary, "--help"], capture_output=True).stdout:
             words += ["--postgres-port", "0"]
