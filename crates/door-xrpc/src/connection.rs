@@ -8,14 +8,15 @@
 //! a session, logins, new sessions, kills, tokens. It copies every other request out of the input and pushes it to the queue of its session. Queues that were
 //! idle are dispatched to the thread pool together, when all received frames have been cut.
 
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Attempt, Turn};
 use reactor::{Connection, Flow, Io, Pushed, SessionQueue, Task};
-use sql_mysql::Kill;
 use sql_mysql::error::{self, SqlError};
+use sql_mysql::{Database, Kill};
 use stdx::hash::Map;
 use stdx::sync::atomic::{AtomicU32, Ordering};
 
@@ -113,9 +114,8 @@ impl XrpcConnection {
         let begun = self.shared.begin();
         let flow = self.process_frames(io);
         self.shared.record(&self.shared.stats.decode, begun);
-        let tasks = std::mem::take(&mut self.tasks);
-        if !tasks.is_empty() {
-            io.connection().dispatch_sessions(tasks);
+        if !self.tasks.is_empty() {
+            io.connection().dispatch_sessions(&mut self.tasks);
         }
         flow
     }
@@ -201,10 +201,7 @@ impl XrpcConnection {
                 self.shared.record(&self.shared.stats.auth, begun);
                 done
             }
-            (_, Phase::Entered(identity)) => {
-                let identity = identity.clone();
-                self.request(io, frame, &identity)
-            }
+            (_, Phase::Entered(_)) => self.request(io, frame),
             _ => Err(self.break_off(io, frame.sid, &errors::NOT_LOGGED_IN.bare())),
         }
     }
@@ -213,13 +210,10 @@ impl XrpcConnection {
     /// the login too (DX-14).
     fn capabilities(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         read_empty(frame.payload).map_err(|_| self.broken())?;
-        if let Phase::Entered(identity) = &self.phase {
-            let identity = identity.clone();
-            if frame.sid & SINGLE == 0 && self.session_handle(frame.sid).is_some() {
-                return self.session_request(io, frame, &identity, Request::Capabilities);
-            }
+        match live_session(&mut self.sessions, frame.sid).filter(|_| frame.sid & SINGLE == 0) {
+            Some(handle) => push(handle, Request::Capabilities, &mut self.tasks, &self.shared.database),
+            None => self.writer(io, frame.sid).capabilities(),
         }
-        self.writer(io, frame.sid).capabilities();
         Ok(())
     }
 
@@ -320,18 +314,18 @@ impl XrpcConnection {
     }
 
     /// Handles a frame after the login.
-    fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>) -> Result<(), Flow> {
+    fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         match frame.kind {
-            ask::SESSION_NEW => self.begin_session(io, frame, identity),
-            ask::SESSION_KILL => self.kill(io, frame, identity),
+            ask::SESSION_NEW => self.begin_session(io, frame),
+            ask::SESSION_KILL => self.kill(io, frame),
             ask::TOKEN_OFFER => self.offer(io, frame),
-            ask::EXECUTE_SQL => self.session_request(io, frame, identity, Request::Execute(frame.payload.into())),
-            ask::AUTO_SAVEPOINT => self.session_request(io, frame, identity, Request::Savepoint(frame.payload.into())),
-            ask::SESSION_CLOSE => self.session_request(io, frame, identity, Request::Close(frame.payload.into())),
-            ask::EXECUTE_PLAN => self.session_request(io, frame, identity, Request::ExecutePlan(frame.payload.into())),
+            ask::EXECUTE_SQL => self.session_request(io, frame, Request::Execute(frame.payload.into())),
+            ask::AUTO_SAVEPOINT => self.session_request(io, frame, Request::Savepoint(frame.payload.into())),
+            ask::SESSION_CLOSE => self.session_request(io, frame, Request::Close(frame.payload.into())),
+            ask::EXECUTE_PLAN => self.session_request(io, frame, Request::ExecutePlan(frame.payload.into())),
             ask::GET_TSO => self.timestamps(io, frame),
             ask::GET_FILE_INFO | ask::TRANSFER_FILE_DATA | ask::MANAGE_FILE => {
-                self.refuse(io, frame, identity, "copies of data files")
+                self.refuse(io, frame, "copies of data files")
             }
             ask::EXPECT_OPEN | ask::EXPECT_CLOSE => {
                 let error = errors::not_served("expectations");
@@ -345,23 +339,22 @@ impl XrpcConnection {
         }
     }
 
-    fn begin_session(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>) -> Result<(), Flow> {
+    fn begin_session(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         read_empty(frame.payload).map_err(|_| self.broken())?;
         let most = self.shared.options.sessions_max;
         let error = if frame.sid == 0 || frame.sid & SINGLE != 0 {
             errors::XRPC.with(&[&"A session cannot have this number."])
-        } else if let Some(handle) = self.session_handle(frame.sid) {
+        } else if let Some(handle) = live_session(&mut self.sessions, frame.sid) {
             if !handle.is_closing {
                 // The session reports the error itself, after its earlier answers, and holds no locks from then on (DX-11): the client forgets the session.
-                let database = self.shared.database.clone();
-                self.sessions[&frame.sid].end(&database, EndReason::Duplicate);
+                handle.end(&self.shared.database, EndReason::Duplicate);
                 return Ok(());
             }
             errors::DUPLICATE_SESSION.bare()
         } else if self.shared.stats.sessions.get() >= most {
             errors::TOO_MANY_SESSIONS.with(&[&most])
         } else {
-            let session_queue = self.add_session(io, frame.sid, identity).session_queue.clone();
+            let session_queue = self.add_session(io, frame.sid).session_queue.clone();
             let task = session_queue.task();
             if let Pushed::WasIdle = session_queue.push(Request::New(session_queue.clone())) {
                 self.tasks.push(task);
@@ -372,7 +365,8 @@ impl XrpcConnection {
         Ok(())
     }
 
-    fn add_session(&mut self, io: &Io<'_>, sid: u64, identity: &Arc<Identity>) -> &SessionHandle {
+    fn add_session(&mut self, io: &Io<'_>, sid: u64) -> &mut SessionHandle {
+        let Phase::Entered(identity) = &self.phase else { unreachable!("sessions begin after the login") };
         if self.sessions.len() >= self.sweep_at {
             self.sessions.retain(|_, handle| !handle.control.is_over());
             self.sweep_at = (2 * self.sessions.len()).max(SWEEP_MIN);
@@ -382,87 +376,63 @@ impl XrpcConnection {
         let queue_max = self.shared.settings.queue_max();
         let session_queue =
             SessionQueue::new(io.connection(), session, queue_max, |session, call, reply| session.serve(call, reply));
-        self.sessions.insert(sid, SessionHandle { session_queue, control, is_closing: false });
-        &self.sessions[&sid]
-    }
-
-    /// Returns the session of a number, unless it has ended.
-    fn session_handle(&mut self, sid: u64) -> Option<&mut SessionHandle> {
-        if self.sessions.get(&sid).is_some_and(|handle| handle.control.is_over() && sid & SINGLE == 0) {
-            self.sessions.remove(&sid);
-        }
-        self.sessions.get_mut(&sid)
+        let handle = SessionHandle { session_queue, control, is_closing: false };
+        self.sessions.entry(sid).insert_entry(handle).into_mut()
     }
 
     /// Pushes a request to the queue of its session.
-    fn session_request(
-        &mut self,
-        io: &mut Io<'_>,
-        frame: &Frame<'_>,
-        identity: &Arc<Identity>,
-        request: Request,
-    ) -> Result<(), Flow> {
-        let is_close = matches!(request, Request::Close(_));
-        let is_known = self.session_handle(frame.sid).is_some();
-        if frame.sid & SINGLE != 0 && !matches!(request, Request::Execute(_)) {
+    fn session_request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, request: Request) -> Result<(), Flow> {
+        let is_single = frame.sid & SINGLE != 0;
+        if is_single && !matches!(request, Request::Execute(_)) {
             let error = errors::not_served("anything but statements on a sid with the top bit");
             self.write_error(io, frame.sid, Severity::Error, &error);
             return Ok(());
         }
-        if !is_known && frame.sid & SINGLE != 0 {
-            self.add_session(io, frame.sid, identity);
+        if is_single && !self.sessions.contains_key(&frame.sid) {
+            self.add_session(io, frame.sid);
         }
-        let Some(handle) = self.sessions.get_mut(&frame.sid) else {
-            self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
-            return Ok(());
-        };
-        if handle.is_closing {
-            return Ok(());
-        }
-        handle.is_closing = is_close;
-        match handle.session_queue.push(request) {
-            Pushed::WasIdle => self.tasks.push(handle.session_queue.task()),
-            Pushed::Queued | Pushed::Closed(_) => {}
-            Pushed::Full(_) => handle.end(&self.shared.database, EndReason::QueueFull),
+        match live_session(&mut self.sessions, frame.sid) {
+            Some(handle) => push(handle, request, &mut self.tasks, &self.shared.database),
+            None => self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare()),
         }
         Ok(())
     }
 
     /// Answers a request that is not served, in its place among the answers of the session.
-    fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>, what: &str) -> Result<(), Flow> {
+    fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, what: &str) -> Result<(), Flow> {
         let error = errors::not_served(what);
-        if frame.sid & SINGLE == 0 && self.session_handle(frame.sid).is_some() {
-            return self.session_request(io, frame, identity, Request::Refuse(error));
+        match live_session(&mut self.sessions, frame.sid).filter(|_| frame.sid & SINGLE == 0) {
+            Some(handle) => push(handle, Request::Refuse(error), &mut self.tasks, &self.shared.database),
+            None => self.write_error(io, frame.sid, Severity::Error, &error),
         }
-        self.write_error(io, frame.sid, Severity::Error, &error);
         Ok(())
     }
 
     /// Kills a statement or a session: the one of the frame's number, which the message repeats.
-    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Identity) -> Result<(), Flow> {
+    fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         let kill = KillSession::read(frame.payload).map_err(|_| self.broken())?;
-        if let Some(callback) = &self.shared.options.on_kill {
+        if let (Some(callback), Phase::Entered(identity)) = (&self.shared.options.on_kill, &self.phase) {
             callback(&identity.user, frame.sid, matches!(kill.kind, KillKind::Connection));
         }
-        let database = self.shared.database.clone();
-        let Some(handle) = self.session_handle(frame.sid) else {
+        let database = &self.shared.database;
+        let Some(handle) = live_session(&mut self.sessions, frame.sid) else {
             self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare());
             return Ok(());
         };
         match kill.kind {
             KillKind::Query => {
-                handle.control.kill(&database, Kill::Query);
+                handle.control.kill(database, Kill::Query);
                 // The session may be waiting for tokens.
                 handle.session_queue.wake();
             }
-            KillKind::Connection => handle.end(&database, EndReason::Killed),
+            KillKind::Connection => handle.end(database, EndReason::Killed),
         }
         Ok(())
     }
 
     fn offer(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         let TokenOffer { token } = TokenOffer::read(frame.payload).map_err(|_| self.broken())?;
-        match self.session_handle(frame.sid) {
+        match live_session(&mut self.sessions, frame.sid) {
             Some(handle) => {
                 handle.control.offer(token);
                 handle.session_queue.wake();
@@ -524,5 +494,28 @@ impl XrpcConnection {
         self.progress.store(ENTERED, Ordering::Relaxed);
         self.liveness.close();
         abandon_all(self.sessions.values(), &self.shared.database);
+    }
+}
+
+/// Returns the session of a number, unless it has ended.
+fn live_session(sessions: &mut Map<u64, SessionHandle>, sid: u64) -> Option<&mut SessionHandle> {
+    let Entry::Occupied(entry) = sessions.entry(sid) else { return None };
+    if sid & SINGLE == 0 && entry.get().control.is_over() {
+        entry.remove();
+        return None;
+    }
+    Some(entry.into_mut())
+}
+
+/// Pushes a request to the queue of its session. A run of a queue that was idle is added to `tasks`.
+fn push(handle: &mut SessionHandle, request: Request, tasks: &mut Vec<Task>, database: &Database) {
+    if handle.is_closing {
+        return;
+    }
+    handle.is_closing = matches!(request, Request::Close(_));
+    match handle.session_queue.push(request) {
+        Pushed::WasIdle => tasks.push(handle.session_queue.task()),
+        Pushed::Queued | Pushed::Closed(_) => {}
+        Pushed::Full(_) => handle.end(database, EndReason::QueueFull),
     }
 }

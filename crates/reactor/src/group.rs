@@ -11,6 +11,7 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::context;
 use crate::event_source::EventSource;
+use crate::run_cost::RunCost;
 use crate::run_state::{KILL, RELEASE};
 use crate::scratch::Scratch;
 use crate::send_batch;
@@ -55,6 +56,7 @@ impl Group {
             population: AtomicUsize::new(0),
             cpu: AtomicUsize::new(usize::MAX),
             waiting: AtomicUsize::new(0),
+            run_cost: RunCost::default(),
             slab: RwLock::default(),
             held: Mutex::default(),
             any_held: AtomicBool::new(false),

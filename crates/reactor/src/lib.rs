@@ -17,6 +17,7 @@ mod pool;
 mod progress;
 mod reply_gate;
 mod round;
+mod run_cost;
 mod run_state;
 mod scratch;
 mod send_batch;

@@ -1,5 +1,7 @@
 //! The scratch memory of a thread: connections borrow their buffers from it and return them. How much of them a thread keeps depends on its worker slot, because there are few slots and may be many threads.
 
+use std::time::Duration;
+
 use crate::counters::Counters;
 use crate::worker_slots::{WorkerSlot, WorkerSlots};
 
@@ -17,10 +19,13 @@ pub(crate) struct Scratch {
     idle_bytes: usize,
     idle_bytes_max: usize,
     slot: Option<WorkerSlot>,
-    /// The beginning of the round in milliseconds of the pool's clock.
+    /// The beginning of the round by the pool's clock, and in its milliseconds.
+    pub round_start: Duration,
     pub now_ms: u64,
     /// The same as a timestamp for the histograms; 0 while they are off.
     pub began: u64,
+    /// Runs of session queues since the round began.
+    pub session_runs: u32,
     /// The processor on which the thread ran when the round began.
     pub cpu: usize,
     pub tally: Tally,
@@ -69,8 +74,10 @@ impl Scratch {
             idle_bytes: 0,
             idle_bytes_max: 0,
             slot: None,
+            round_start: Duration::ZERO,
             now_ms: 0,
             began: 0,
+            session_runs: 0,
             cpu: usize::MAX,
             tally: Tally::default(),
         }

@@ -14,6 +14,7 @@ use stdx::sync::{Mutex, RwLock};
 use crate::event_source::EventSource;
 use crate::mailbox::{Mailbox, Task};
 use crate::progress::Progress;
+use crate::run_cost::RunCost;
 use crate::run_state::RunState;
 use crate::shared::Shared;
 use crate::sys::{Epoll, EventFd};
@@ -196,6 +197,7 @@ pub(crate) struct Group {
     pub cpu: AtomicUsize,
     /// Threads that are in epoll_wait, or about to be.
     pub waiting: AtomicUsize,
+    pub run_cost: RunCost,
     pub workers: WorkerPool,
     pub slots: WorkerSlots,
     pub slab: RwLock<Slab>,

@@ -152,6 +152,7 @@ impl Group {
         begin_work();
         let latency = &self.shared.counters.latency;
         let elapsed = latency.elapsed();
+        scratch.round_start = elapsed;
         scratch.now_ms = elapsed.as_millis() as u64;
         scratch.began = latency.timestamp(elapsed);
         if scratch.input.len() != self.shared.live.receive_bytes() {
@@ -177,12 +178,14 @@ impl Group {
 
     fn run_work(self: &Arc<Self>, work: Work, scratch: &mut Scratch) {
         begin_work();
+        let is_session = matches!(work, Work::Session(_));
         match work {
             Work::Events(connection, bits) => self.bring_events(connection, bits, scratch),
             Work::Fetched(member) => round::rejoin(member),
             Work::Task(task) | Work::Session(task) => {
                 // The task may take long, so the round is finished first.
                 round::run(self, scratch);
+                scratch.session_runs += u32::from(is_session);
                 task();
             }
         }
@@ -201,6 +204,16 @@ impl Group {
             }
         }
         context::set_draining(false);
+        self.record_run_cost(scratch);
+    }
+
+    /// Records the time that the session queues of the round have taken, and the rest of the round with them.
+    fn record_run_cost(&self, scratch: &mut Scratch) {
+        let count = std::mem::take(&mut scratch.session_runs);
+        if count > 0 {
+            let elapsed = self.shared.counters.latency.elapsed().saturating_sub(scratch.round_start);
+            self.run_cost.record(elapsed, count);
+        }
     }
 
     fn pop_local(&self) -> Option<Work> {

@@ -7,23 +7,24 @@ use stdx::sync::atomic::{Ordering, fence};
 
 use crate::mailbox::Task;
 use crate::run_state::PUSH;
-use crate::state::{Connection, Handle, Work};
+use crate::state::{Connection, Group, Handle, Work};
 
 impl Connection {
-    /// Distributes runs of session queues over the groups, the first to the connection's own. Runs for the group of the calling thread begin when the run of this connection has ended.
-    pub fn dispatch_sessions(&self, mut tasks: Vec<Task>) {
-        let (groups, home) = (&self.groups, self.home.load(Ordering::Relaxed));
-        if tasks.len() == 1 {
-            return groups[home].enqueue_locally(tasks.pop().map(Work::Session).into_iter());
+    /// Leaves runs of session queues to the connection's group, and equal shares of many or long ones to groups that have nothing to do (RE-22). Runs for the group of the calling thread begin when
+    /// the run of this connection has ended.
+    pub fn dispatch_sessions(&self, tasks: &mut Vec<Task>) {
+        let home = self.group();
+        let kept_count = home.run_cost.kept_count();
+        let helpers_max = (tasks.len() / kept_count).saturating_sub(1);
+        if helpers_max > 0 {
+            let is_helper = |group: &&Arc<Group>| !Arc::ptr_eq(group, home) && group.is_idle();
+            let helpers: Vec<_> = self.groups.iter().filter(is_helper).take(helpers_max).collect();
+            let share = tasks.len() / (helpers.len() + 1);
+            for helper in helpers {
+                helper.enqueue_locally(tasks.drain(tasks.len() - share..).map(Work::Session));
+            }
         }
-        let count = groups.len();
-        let mut shares: Vec<Vec<Work>> = (0..count.min(tasks.len())).map(|_| Vec::new()).collect();
-        for (at, task) in tasks.into_iter().enumerate() {
-            shares[at % count].push(Work::Session(task));
-        }
-        for (at, share) in shares.into_iter().enumerate() {
-            groups[(home + at) % count].enqueue_locally(share.into_iter());
-        }
+        home.enqueue_locally(tasks.drain(..).map(Work::Session));
     }
 
     /// Moves durable replies from the mailbox to `out` and makes sure that the others follow. Returns true if there are others. Only the runner calls this.
@@ -74,13 +75,13 @@ impl Connection {
     }
 
     fn resume_sessions(&self) {
-        let paused = {
+        let mut paused = {
             let mut mailbox = self.mailbox.lock();
             self.has_paused.store(false, Ordering::Relaxed);
             std::mem::take(&mut mailbox.paused)
         };
         if !paused.is_empty() {
-            self.dispatch_sessions(paused);
+            self.dispatch_sessions(&mut paused);
         }
     }
 

@@ -16,7 +16,8 @@ static LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("test_lock");
 const QUEUE_MAX: usize = 100;
 const CHUNK: usize = 64 << 10;
 
-/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `hold LSN`, `block`, `spin`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
+/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `where MICROSECONDS` (of work; answers the thread), `hold LSN`, `block`, `spin`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`.
+/// Answers begin with the session.
 #[derive(Default)]
 struct Many {
     shared: Arc<Shared>,
@@ -70,6 +71,13 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                     while !*one.shared.free.lock().unwrap() {
                         std::thread::yield_now();
                     }
+                }
+                "where" => {
+                    let until = Instant::now() + Duration::from_micros(argument.parse().unwrap());
+                    while Instant::now() < until {}
+                    writeln!(reply.out(), "{} {:?}", one.number, std::thread::current().id()).unwrap();
+                    one.inside = false;
+                    return;
                 }
                 "free" => {
                     *one.shared.free.lock().unwrap() = true;
@@ -146,7 +154,7 @@ impl Door for Many {
                 Pushed::Closed(_) => io.out().extend_from_slice(format!("{number} closed\n").as_bytes()),
             }
         }
-        io.connection().dispatch_sessions(tasks);
+        io.connection().dispatch_sessions(&mut tasks);
         Flow::Continue
     }
 
@@ -326,6 +334,28 @@ fn held_replies_of_sessions_race_with_the_watermark_and_none_is_lost() {
     }
     stop.store(true, Ordering::Relaxed);
     advancer.join().unwrap();
+    bench.pool.stop();
+}
+
+/// RE-22. The machine may be busy, and then short runs take long now and then.
+#[test]
+fn short_runs_stay_with_their_connection_and_long_ones_are_shared() {
+    const ROUNDS: usize = 200;
+    let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 2, ..Settings::default() };
+    let mut bench = start(settings);
+    // Returns the number of rounds whose two runs had different threads.
+    let mut shared_rounds = |work: &str| {
+        let is_shared = |_: &usize| {
+            bench.say(&format!("1 where {work}\n2 where {work}\n"));
+            let mut threads = [bench.hear(), bench.hear()].map(|line| line[1..].to_owned());
+            threads.sort();
+            threads[0] != threads[1]
+        };
+        (0..ROUNDS).filter(is_shared).count()
+    };
+    let short = shared_rounds("0");
+    let long = shared_rounds("500");
+    assert!(short < ROUNDS / 2 && long > ROUNDS / 2, "{short} and {long} rounds of {ROUNDS} were shared");
     bench.pool.stop();
 }
 
