@@ -42,6 +42,24 @@ pub struct Digests {
     pub evicted: Counter,
 }
 
+/// The bytes that a digest stood for when it was looked up, for code that keeps what it has made of them.
+pub struct Meaning {
+    bytes: Arc<[u8]>,
+    /// The value of `Digests::meanings` at which this was right.
+    confirmed: AtomicU64,
+}
+
+impl Meaning {
+    /// Makes the meaning of bytes for which no digest stands.
+    pub fn unnamed(bytes: &[u8]) -> Meaning {
+        Meaning { bytes: bytes.into(), confirmed: AtomicU64::new(u64::MAX) }
+    }
+
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+}
+
 #[derive(Default)]
 struct Shard {
     kept: Map<Box<[u8]>, Kept>,
@@ -75,6 +93,35 @@ impl Digests {
     }
 
     pub fn get(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
+        self.find(digest).map(|meaning| meaning.bytes)
+    }
+
+    /// Does the same as `get`, and returns the bytes as a meaning that `confirms` can check.
+    pub fn find(&self, digest: &[u8]) -> Option<Meaning> {
+        let found = self.look_up(digest);
+        if found.is_some() {
+            self.hits.add(1)
+        } else {
+            self.misses.add(1)
+        }
+        found
+    }
+
+    /// Returns whether the digest still stands for these bytes. Mostly it compares two numbers: as long as no digest gets another meaning.
+    pub fn confirms(&self, digest: &[u8], meaning: &Meaning) -> bool {
+        let is_same = self.meanings.load(Ordering::Acquire) == meaning.confirmed.load(Ordering::Relaxed)
+            || self.look_up(digest).is_some_and(|found| {
+                let is_same = Arc::ptr_eq(&found.bytes, &meaning.bytes) || found.bytes == meaning.bytes;
+                if is_same {
+                    meaning.confirmed.store(found.confirmed.into_inner(), Ordering::Relaxed);
+                }
+                is_same
+            });
+        self.hits.add(is_same.into());
+        is_same
+    }
+
+    fn look_up(&self, digest: &[u8]) -> Option<Meaning> {
         // `meanings` is read before the shared table: an entry that is inserted afterwards increments it.
         let meanings = self.meanings.load(Ordering::Acquire);
         let found = self.near.get(meanings, digest).or_else(|| {
@@ -82,12 +129,7 @@ impl Digests {
             self.near.insert(meanings, digest, copy.clone());
             Some(copy)
         });
-        if found.is_some() {
-            self.hits.add(1)
-        } else {
-            self.misses.add(1)
-        }
-        found
+        found.map(|bytes| Meaning { bytes, confirmed: AtomicU64::new(meanings) })
     }
 
     fn shared(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
@@ -99,11 +141,13 @@ impl Digests {
         Some(kept.bytes.clone())
     }
 
-    /// Defines the digest and returns the cached bytes.
-    pub fn keep(&self, digest: &[u8], bytes: &[u8]) -> Arc<[u8]> {
+    /// Defines the digest and returns its meaning.
+    pub fn keep(&self, digest: &[u8], bytes: &[u8]) -> Meaning {
         if bytes.len() > self.bytes_max || digest.len() > self.bytes_max {
-            return bytes.into();
+            return Meaning::unnamed(bytes);
         }
+        // Read before the entry may change, as in `look_up`.
+        let confirmed = AtomicU64::new(self.meanings.load(Ordering::Acquire));
         let mut shard = self.shard(digest).lock();
         shard.now += 1;
         let used = shard.now;
@@ -113,7 +157,7 @@ impl Digests {
                 kept.bytes = bytes.into();
                 self.meanings.fetch_add(1, Ordering::Release);
             }
-            return kept.bytes.clone();
+            return Meaning { bytes: kept.bytes.clone(), confirmed };
         }
         if shard.kept.len() >= self.shard_entries {
             let oldest = shard.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(digest, _)| digest.clone());
@@ -125,7 +169,7 @@ impl Digests {
         let bytes: Arc<[u8]> = bytes.into();
         shard.kept.insert(digest.into(), Kept { bytes: bytes.clone(), used });
         self.meanings.fetch_add(1, Ordering::Release);
-        bytes
+        Meaning { bytes, confirmed }
     }
 
     /// Returns the number of entries.
@@ -189,6 +233,27 @@ mod tests {
         assert_eq!(digests.get(b"d").as_deref(), Some(&b"three"[..]));
         digests.clear();
         assert_eq!(digests.get(b"d"), None);
+    }
+
+    #[test]
+    fn a_meaning_is_confirmed_until_the_digest_stands_for_something_else() {
+        let digests = digests(2, 1);
+        digests.keep(b"d", b"one");
+        let meaning = digests.find(b"d").unwrap();
+        assert!(digests.confirms(b"d", &meaning));
+        digests.keep(b"e", b"other");
+        assert!(digests.confirms(b"d", &meaning) && digests.confirms(b"d", &meaning), "after another digest's change");
+        digests.keep(b"d", b"two");
+        assert!(!digests.confirms(b"d", &meaning));
+        digests.keep(b"d", b"one");
+        assert!(digests.confirms(b"d", &meaning));
+        digests.clear();
+        assert!(!digests.confirms(b"d", &meaning));
+        assert_eq!(
+            (digests.hits.get(), digests.misses.get()),
+            (5, 0),
+            "an entry that is not confirmed is looked up next"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::message::reply::{Severity, Writer};
 use crate::options::Options;
 use crate::runtime_settings::RuntimeSettings;
 use crate::session_pool::SessionPool;
-use crate::shared::{PREPARED_PLANS, Shared};
+use crate::shared::{PREPARED, Shared};
 use crate::stats::Stats;
 
 /// The XRPC door.
@@ -32,7 +32,8 @@ impl XrpcDoor {
             stats: Stats::default(),
             texts: Digests::new(options.digests),
             plans: Digests::new(options.digests),
-            prepared_plans: ShardedCache::new(PREPARED_PLANS),
+            prepared_plans: ShardedCache::new(PREPARED),
+            prepared_texts: ShardedCache::new(PREPARED),
             session_pool: SessionPool::default(),
             protected_mode: AtomicBool::new(options.protected_mode),
             settings: RuntimeSettings::of(&options),

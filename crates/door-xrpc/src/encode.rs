@@ -4,4 +4,5 @@
 
 pub mod chunk;
 pub mod column;
+pub mod column_frames;
 pub mod row;

@@ -12,19 +12,22 @@ use sql_mysql::WarningLevel;
 use sql_mysql::batch::Batch;
 use sql_mysql::charset::Results;
 use sql_mysql::error::SqlError;
-use sql_mysql::types::Column;
-use sql_mysql::{Outcome, Ready};
+use sql_mysql::value::Value;
+use sql_mysql::{Outcome, Prepared, Ready};
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
+use crate::digests::Meaning;
 use crate::encode::chunk::{self, Chunk};
-use crate::encode::{column, row};
+use crate::encode::column_frames::{ColumnForm, ColumnFrames, write_columns};
+use crate::encode::row;
 use crate::errors;
 use crate::message::answer;
 use crate::message::plan::Plan;
-use crate::message::reply::{Level, Names, Severity, Writer};
+use crate::message::reply::{Level, Severity, Writer};
 use crate::message::request::{ExecPlan, StmtExecute};
-use crate::pending_answer::{ExecOptions, PendingAnswer, PendingRows, Suspended};
-use crate::plan_translation;
+use crate::pending_answer::{ExecOptions, Known, PendingAnswer, PendingRows, Suspended};
+use crate::plan_translation::{self, PreparedPlan};
+use crate::prepared_text::{self, PreparedText};
 use crate::session::{Failure, Session, interrupted};
 use crate::statement::{self, Bound};
 
@@ -82,19 +85,19 @@ impl Session {
         &mut self,
         begun_ns: u64,
         options: ExecOptions,
-        outcome: Result<Outcome, Failure>,
+        outcome: Result<(Outcome, Known), Failure>,
         reply: &mut Reply<'_>,
     ) {
-        if let Ok(Outcome::Suspended) = outcome {
-            return self.suspend(begun_ns, options, reply);
+        if let Ok((Outcome::Suspended, known)) = outcome {
+            return self.suspend(begun_ns, (options, known), reply);
         }
-        let done = outcome.and_then(|outcome| self.answer(options, outcome, reply));
+        let done = outcome.and_then(|(outcome, known)| self.answer(options, outcome, &known, reply));
         self.shared.stats.times.record(self.shared.clock.monotonic_ns() - begun_ns);
         self.settle(done, reply);
     }
 
     /// Parks the session until the statement's wait is over (DX-13).
-    fn suspend(&mut self, begun_ns: u64, options: ExecOptions, reply: &mut Reply<'_>) {
+    fn suspend(&mut self, begun_ns: u64, (options, known): (ExecOptions, Known), reply: &mut Reply<'_>) {
         let Some(sql) = &mut self.sql else { return };
         self.shared.stats.suspensions.add(1);
         let is_ready = Arc::new(AtomicBool::new(false));
@@ -108,7 +111,7 @@ impl Session {
             Ready::Soon => None,
             Ready::Within(delay) => self.shared.alarm(delay, Box::new(move || wake())),
         };
-        self.pending = Some(PendingAnswer::Suspended(Suspended { begun_ns, options, is_ready, _alarm: alarm }));
+        self.pending = Some(PendingAnswer::Suspended(Suspended { begun_ns, options, known, is_ready, _alarm: alarm }));
     }
 
     fn resume_statement(&mut self, suspended: Suspended, reply: &mut Reply<'_>) {
@@ -117,8 +120,8 @@ impl Session {
             return reply.park();
         }
         let Some(sql) = &mut self.sql else { return };
-        let outcome = sql.resume();
-        self.respond(suspended.begun_ns, suspended.options, outcome.map_err(Failure::from), reply);
+        let outcome = sql.resume().map(|outcome| (outcome, suspended.known)).map_err(Failure::from);
+        self.respond(suspended.begun_ns, suspended.options, outcome, reply);
     }
 
     /// Finishes a request. `Ok(true)` means that its answer is complete.
@@ -133,7 +136,7 @@ impl Session {
         }
     }
 
-    fn begin_statement(&mut self, request: &StmtExecute<'_>) -> Result<Outcome, Failure> {
+    fn begin_statement(&mut self, request: &StmtExecute<'_>) -> Result<(Outcome, Known), Failure> {
         self.shared.stats.statements.add(1);
         if self.is_single() {
             check_single(request)?;
@@ -141,6 +144,12 @@ impl Session {
         }
         self.begin(ExecOptions::of_statement(request))?;
         self.enter_schema(request)?;
+        if let Some(digest) = request.digest.filter(|_| request.statement.is_none())
+            && request.hint.is_none_or(statement::is_trace)
+            && let Some(values) = statement::values(&request.args)
+        {
+            return self.run_named(digest, values);
+        }
         let text = self.text_of(request)?;
         let mut hint = statement::decode(request.hint.unwrap_or_default(), self.settings.client)?;
         let mut text = statement::decode(&text, self.settings.client)?;
@@ -151,9 +160,46 @@ impl Session {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let bound = statement::bind(sql, text, &hint, &request.args)?;
         sql.allow_suspension();
-        let outcome = self.run(&bound);
+        let outcome = self.run(bound);
         self.refresh_settings();
-        Ok(outcome?)
+        Ok((outcome?, Known::Nothing))
+    }
+
+    /// Executes the text that the digest stands for with these values.
+    fn run_named(&mut self, digest: &[u8], values: Vec<Value>) -> Result<(Outcome, Known), Failure> {
+        let known = self.named_text(digest, values.is_empty())?;
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        sql.allow_suspension();
+        let outcome = match &known.prepared {
+            None => sql.execute(&known.text),
+            Some(prepared) => execute_prepared(sql, prepared, values),
+        };
+        self.refresh_settings();
+        Ok((outcome?, Known::Text(known)))
+    }
+
+    /// Returns the text that the digest stands for. It is prepared unless it has no values.
+    fn named_text(&mut self, digest: &[u8], is_plain: bool) -> Result<Arc<PreparedText>, Failure> {
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        let (texts, client, context_id) = (&self.shared.texts, self.settings.client, sql.context_id());
+        let known = self.shared.prepared_texts.get(context_id, digest).filter(|known| {
+            known.client == client && known.prepared.is_none() == is_plain && texts.confirms(digest, &known.meaning)
+        });
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let meaning = texts.find(digest).ok_or_else(cache_miss)?;
+        let text: Box<str> = statement::decode(meaning.bytes(), client)?.into();
+        let prepared = match is_plain {
+            true => None,
+            false => Some(sql.prepared(&text).map_or_else(|| sql.prepare(&text), Ok)?),
+        };
+        let is_kept = text.len() <= prepared_text::BYTES_MAX;
+        let known = Arc::new(PreparedText { meaning, client, text, prepared, columns: ColumnFrames::default() });
+        if is_kept {
+            self.shared.prepared_texts.insert(context_id, digest, known.clone());
+        }
+        Ok(known)
     }
 
     /// Checks and applies the options of a request before it is executed.
@@ -167,33 +213,48 @@ impl Session {
         Ok(())
     }
 
-    fn begin_plan(&mut self, request: &ExecPlan<'_>) -> Result<Outcome, Failure> {
+    fn begin_plan(&mut self, request: &ExecPlan<'_>) -> Result<(Outcome, Known), Failure> {
         self.shared.stats.statements.add(1);
         self.begin(ExecOptions::of_plan(request))?;
-        let bytes: Arc<[u8]> = match (request.plan_bytes, request.digest) {
-            (Some(bytes), None) => bytes.into(),
-            (Some(bytes), Some(digest)) => self.shared.plans.keep(digest, bytes),
-            (None, Some(digest)) => self.shared.plans.get(digest).ok_or_else(cache_miss)?,
+        let known = self.plan_of(request)?;
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        sql.allow_suspension();
+        let outcome = sql.execute_prepared(&known.handle, known.values(&request.parameters))?;
+        Ok((outcome, Known::Plan(known)))
+    }
+
+    /// Returns the plan of the request: as some session has prepared it, or prepared now.
+    fn plan_of(&mut self, request: &ExecPlan<'_>) -> Result<Arc<PreparedPlan>, Failure> {
+        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
+        let (plans, prepared_plans, context_id) = (&self.shared.plans, &self.shared.prepared_plans, sql.context_id());
+        let known = request.digest.and_then(|digest| prepared_plans.get(context_id, digest));
+        let known = known.filter(|known| known.is_for(sql, &request.parameters));
+        let meaning = match (request.plan_bytes, request.digest) {
+            (Some(bytes), None) => Meaning::unnamed(bytes),
+            (Some(bytes), Some(digest)) => {
+                let meaning = plans.keep(digest, bytes);
+                if let Some(known) = known.filter(|known| **known.meaning.bytes() == *bytes) {
+                    return Ok(known);
+                }
+                meaning
+            }
+            (None, Some(digest)) => {
+                if let Some(known) = known.filter(|known| plans.confirms(digest, &known.meaning)) {
+                    return Ok(known);
+                }
+                plans.find(digest).ok_or_else(cache_miss)?
+            }
             (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
         };
-        let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let context_id = sql.context_id();
-        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(context_id, digest));
-        let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
-            Some(known) => known,
-            None => {
-                // The plan was validated by the request that sent it.
-                let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
-                let known =
-                    Arc::new(plan_translation::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
-                if let Some(digest) = request.digest {
-                    self.shared.prepared_plans.insert(context_id, digest, known.clone());
-                }
-                known
-            }
-        };
-        sql.allow_suspension();
-        Ok(sql.execute_prepared(&known.handle, known.values(&request.parameters))?)
+        let bytes = meaning.bytes().clone();
+        // The plan was validated by the request that sent it.
+        let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
+        let known = plan_translation::prepare(sql, &plan, meaning, &request.parameters, &shown(request))?;
+        let known = Arc::new(known);
+        if let Some(digest) = request.digest {
+            prepared_plans.insert(context_id, digest, known.clone());
+        }
+        Ok(known)
     }
 
     /// Selects the database that the request names.
@@ -220,7 +281,7 @@ impl Session {
         }
     }
 
-    fn run(&mut self, bound: &Bound<'_>) -> Result<Outcome, SqlError> {
+    fn run(&mut self, bound: Bound<'_>) -> Result<Outcome, SqlError> {
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         if bound.values.is_empty() {
             return sql.execute(&bound.text);
@@ -239,18 +300,17 @@ impl Session {
                 prepared
             }
         };
-        let count = prepared.parameters.len();
-        if bound.values.len() > count {
-            return Err(statement::too_many(bound.values.len(), count));
-        }
-        if bound.values.len() < count {
-            return Err(SqlError::parse("'?' at line 1"));
-        }
-        sql.execute_prepared(&prepared.handle, bound.values.clone())
+        execute_prepared(sql, &prepared, bound.values)
     }
 
     /// Begins the answer. Returns true if it is complete.
-    fn answer(&mut self, options: ExecOptions, outcome: Outcome, reply: &mut Reply<'_>) -> Result<bool, Failure> {
+    fn answer(
+        &mut self,
+        options: ExecOptions,
+        outcome: Outcome,
+        known: &Known,
+        reply: &mut Reply<'_>,
+    ) -> Result<bool, Failure> {
         match outcome {
             Outcome::Done { affected, last_insert_id, info } => {
                 self.write_ending(reply, affected, last_insert_id, &info);
@@ -259,7 +319,11 @@ impl Session {
             Outcome::Rows(result) => {
                 let results = self.settings.results;
                 let before = reply.out().len();
-                write_columns(&mut self.writer(reply), result.columns(), options.is_compact, results);
+                let form = ColumnForm { is_compact: options.is_compact, results };
+                match known.columns() {
+                    Some(frames) => frames.write(&mut self.writer(reply), result.shared_columns(), form),
+                    None => write_columns(&mut self.writer(reply), result.columns(), form),
+                }
                 self.control.spend(reply.out().len() - before);
                 let is_chunked = options.is_chunked && chunk::is_possible(result.columns(), results);
                 let chunk = is_chunked.then(|| Chunk::new(result.columns()));
@@ -383,6 +447,22 @@ impl PendingRows {
     }
 }
 
+/// Executes a prepared text with a value for each of its parameters.
+fn execute_prepared(
+    sql: &mut sql_mysql::Session,
+    prepared: &Prepared,
+    values: Vec<Value>,
+) -> Result<Outcome, SqlError> {
+    let count = prepared.parameters.len();
+    if values.len() > count {
+        return Err(statement::too_many(values.len(), count));
+    }
+    if values.len() < count {
+        return Err(SqlError::parse("'?' at line 1"));
+    }
+    sql.execute_prepared(&prepared.handle, values)
+}
+
 /// The text of a statement.
 enum Text<'r> {
     Sent(&'r [u8]),
@@ -430,19 +510,5 @@ fn token_of(token: Option<i32>, is_single: bool) -> Result<Option<i32>, SqlError
         Some(token) if token < -1 => Err(errors::XRPC.with(&[&format!("A token of {token} is none.")])),
         Some(token) if token >= 0 && !is_single => Ok(Some(token)),
         _ => Ok(None),
-    }
-}
-
-fn write_columns(writer: &mut Writer<'_>, columns: &[Column], is_compact: bool, results: Results) {
-    for told in columns {
-        let letters = |name: &str| -> Cow<'_, [u8]> { Cow::Owned(results.encode(name).into_owned()) };
-        if is_compact {
-            writer.column(&column::meta(told, None, results));
-            continue;
-        }
-        let all = [&told.name, &told.org_name, &told.table, &told.org_table, &told.schema].map(|name| letters(name));
-        let [name, original_name, table, original_table, schema] = &all;
-        let names = Names { name, original_name, table, original_table, schema };
-        writer.column(&column::meta(told, Some(names), results));
     }
 }

@@ -96,5 +96,14 @@ pub fn put<R>(out: &mut Vec<u8>, mode: Mode, (sid, kind): (u64, u8), write: impl
     result
 }
 
+/// Gives whole frames to another session.
+#[inline]
+pub fn renumber(mut frames: &mut [u8], mode: Mode, sid: u64) {
+    while let Some(length) = u32_at(frames, mode.length_at()) {
+        frames[..8].copy_from_slice(&sid.to_le_bytes());
+        frames = &mut frames[mode.header_bytes() - 1 + length as usize..];
+    }
+}
+
 #[cfg(test)]
 mod tests;

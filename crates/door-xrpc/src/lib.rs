@@ -20,6 +20,7 @@ mod liveness;
 mod options;
 mod pending_answer;
 mod plan_translation;
+mod prepared_text;
 mod protocol_detection;
 mod runtime_settings;
 mod session;
@@ -47,10 +48,11 @@ pub mod fuzzed {
     /// Handles a payload of EXEC_PLAN_READ, and the rows that it returns.
     pub fn plan(sql: &mut Session, payload: &[u8]) {
         let Ok(request) = ExecPlan::read(payload) else { return };
-        let Some(bytes) = request.plan_bytes.map(std::sync::Arc::<[u8]>::from) else { return };
-        let plan = Plan::read(&bytes).expect("it was read as a part of the request");
-        let Ok(known) = crate::plan_translation::prepare(sql, &plan, &bytes, &request.parameters, "") else { return };
-        assert!(known.is_of(sql, &bytes, &request.parameters));
+        let Some(bytes) = request.plan_bytes else { return };
+        let plan = Plan::read(bytes).expect("it was read as a part of the request");
+        let meaning = crate::digests::Meaning::unnamed(bytes);
+        let Ok(known) = crate::plan_translation::prepare(sql, &plan, meaning, &request.parameters, "") else { return };
+        assert!(known.is_for(sql, &request.parameters));
         let outcome = sql.execute_prepared(&known.handle, known.values(&request.parameters));
         let Ok(Outcome::Rows(mut rows)) = outcome else { return };
         let (mut batch, mut out) = (Batch::new(), Vec::new());

@@ -8,7 +8,10 @@ use sql_mysql::batch::Batch;
 use stdx::sync::atomic::AtomicBool;
 
 use crate::encode::chunk::Chunk;
+use crate::encode::column_frames::ColumnFrames;
 use crate::message::request::{ExecPlan, StmtExecute};
+use crate::plan_translation::PreparedPlan;
+use crate::prepared_text::PreparedText;
 
 /// The rest of an answer.
 pub enum PendingAnswer {
@@ -32,10 +35,29 @@ pub struct PendingRows {
 pub struct Suspended {
     pub begun_ns: u64,
     pub options: ExecOptions,
+    pub known: Known,
     /// The statement can be resumed. The session may also be woken for another reason, and would resume it in vain.
     pub is_ready: Arc<AtomicBool>,
     /// Resumes the statement when its wait takes too long.
     pub _alarm: Option<Alarm>,
+}
+
+/// The cached statement that an answer is for.
+pub enum Known {
+    Nothing,
+    Text(Arc<PreparedText>),
+    Plan(Arc<PreparedPlan>),
+}
+
+impl Known {
+    /// Returns where the column metadata of its results is kept.
+    pub fn columns(&self) -> Option<&ColumnFrames> {
+        match self {
+            Known::Nothing => None,
+            Known::Text(known) => Some(&known.columns),
+            Known::Plan(known) => Some(&known.columns),
+        }
+    }
 }
 
 /// The options that both kinds of request have.

@@ -5,13 +5,13 @@
 //! prepared plan, so a plan that is named by its digest with the same names runs as it was prepared. Literals become parameters behind those of the client, so
 //! values are never part of a plan.
 
-use std::sync::Arc;
-
 use sql_mysql::error::{Result, SqlError};
 use sql_mysql::read::{Aggregate, Operator, Origin, Outline, Read, Term};
 use sql_mysql::value::Value;
 use sql_mysql::{PreparedHandle, Session};
 
+use crate::digests::Meaning;
+use crate::encode::column_frames::ColumnFrames;
 use crate::errors;
 use crate::message::datatypes::Scalar;
 use crate::message::expr::Expr;
@@ -23,7 +23,8 @@ use sql_mysql::types::Charset;
 pub struct PreparedPlan {
     pub handle: PreparedHandle,
     /// The bytes of the plan: the digest may have another meaning by now.
-    bytes: Arc<[u8]>,
+    pub meaning: Meaning,
+    pub columns: ColumnFrames,
     /// The parameters that are names, and their values.
     names: Vec<(usize, String)>,
     parameter_count: usize,
@@ -32,10 +33,9 @@ pub struct PreparedPlan {
 }
 
 impl PreparedPlan {
-    /// Returns whether preparing the plan now would give the same result.
-    pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
-        (Arc::ptr_eq(&self.bytes, bytes) || self.bytes == *bytes)
-            && self.parameter_count == parameters.len()
+    /// Returns whether preparing the same bytes now would give the same result.
+    pub fn is_for(&self, sql: &mut Session, parameters: &[Scalar<'_>]) -> bool {
+        self.parameter_count == parameters.len()
             && self.names.iter().all(|(at, name)| parameters[*at].name() == Some(name.as_bytes()))
             && sql.is_current(&self.origin)
     }
@@ -46,11 +46,11 @@ impl PreparedPlan {
     }
 }
 
-/// Prepares a plan.
+/// Prepares a plan, which was read from the bytes of `meaning`.
 pub fn prepare(
     sql: &mut Session,
     plan: &Plan<'_>,
-    bytes: &Arc<[u8]>,
+    meaning: Meaning,
     parameters: &[Scalar<'_>],
     shown: &str,
 ) -> Result<PreparedPlan> {
@@ -70,7 +70,8 @@ pub fn prepare(
     let origin = origin.ok_or_else(|| wrong("it reads no table"))?;
     read.parameters = parameters.len() + literals.len();
     let handle = sql.prepare_read(&read, shown)?.handle;
-    Ok(PreparedPlan { handle, bytes: bytes.clone(), names, parameter_count: parameters.len(), literals, origin })
+    let (columns, parameter_count) = (ColumnFrames::default(), parameters.len());
+    Ok(PreparedPlan { handle, meaning, columns, names, parameter_count, literals, origin })
 }
 
 fn wrong(what: &str) -> SqlError {

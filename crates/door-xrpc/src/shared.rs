@@ -18,6 +18,7 @@ use crate::errors;
 use crate::identity::Identity;
 use crate::options::Options;
 use crate::plan_translation::PreparedPlan;
+use crate::prepared_text::PreparedText;
 use crate::runtime_settings::RuntimeSettings;
 use crate::session_pool::SessionPool;
 use crate::stats::Stats;
@@ -25,8 +26,8 @@ use crate::stats::Stats;
 /// Sessions have numbers from here on, apart from connections: CONNECTION_ID() and KILL have one list for all doors.
 const FIRST_ID: u64 = 1 << 32;
 
-/// Prepared plans kept for each thread: the most recently used.
-pub const PREPARED_PLANS: usize = 512;
+/// Prepared plans, and prepared texts, kept for each thread: the most recently used.
+pub const PREPARED: usize = 512;
 
 /// The state shared by the connections of a door.
 pub struct Shared {
@@ -39,8 +40,9 @@ pub struct Shared {
     /// The digest caches.
     pub(crate) texts: Digests,
     pub(crate) plans: Digests,
-    /// Prepared plans, by plan-cache context and digest.
+    /// Prepared plans and texts, by plan-cache context and digest.
     pub(crate) prepared_plans: ShardedCache<Arc<PreparedPlan>>,
+    pub(crate) prepared_texts: ShardedCache<Arc<PreparedText>>,
     pub(crate) session_pool: SessionPool,
     pub(crate) protected_mode: AtomicBool,
     pub(crate) last_id: AtomicU64,

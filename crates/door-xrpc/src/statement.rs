@@ -40,6 +40,16 @@ pub fn bind<'t>(sql: &Session, text: Cow<'t, str>, hint: &str, args: &[Any<'_>])
     Ok(bound)
 }
 
+/// Returns the arguments as values; None if one of them becomes text of the statement, or is refused.
+pub fn values(args: &[Any<'_>]) -> Option<Vec<Value>> {
+    let of = |arg: &Any<'_>| match arg {
+        Any::Scalar(Scalar::Identifier(_) | Scalar::Raw(_) | Scalar::Placeholder(_)) => None,
+        Any::Scalar(scalar) => Some(plain(*scalar)),
+        Any::Object(_) | Any::Array(_) => None,
+    };
+    args.iter().map(of).collect()
+}
+
 /// The error for more arguments than places.
 pub fn too_many(args: usize, places: usize) -> SqlError {
     errors::XRPC.with(&[&format!("The statement has {places} places and there are {args} arguments.")])
@@ -126,6 +136,12 @@ fn is_plain_comment(hint: &str) -> bool {
     }
 }
 
+/// Returns whether the hint changes nothing of the statement.
+pub fn is_trace(hint: &[u8]) -> bool {
+    let asks_for_nothing = |hint: &str| is_plain_comment(hint) && matches!(returned(hint), Ok(None));
+    hint.is_empty() || hint.is_ascii() && std::str::from_utf8(hint).is_ok_and(asks_for_nothing)
+}
+
 /// Returns the list for RETURNING that a hint asks for: `fields(a,b)`, or all columns without it; `None` if it asks for none.
 pub fn returned(hint: &str) -> Result<Option<String>> {
     let folded = hint.to_ascii_lowercase();
@@ -163,6 +179,16 @@ mod tests {
         }
         for other in ["/*+ x */", "/*!40001 x */", "/* a */ /* b */", "/* a */ select", "/* a", "x", "/*/"] {
             assert!(!is_plain_comment(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_a_comment_that_asks_for_nothing() {
+        for trace in ["", "/*DRDS /127.0.0.1/1a2b/ */"] {
+            assert!(is_trace(trace.as_bytes()), "{trace}");
+        }
+        for other in ["/* returning */", "/*+ x */", "select 1;", "/* \u{e4} */"] {
+            assert!(!is_trace(other.as_bytes()), "{other}");
         }
     }
 

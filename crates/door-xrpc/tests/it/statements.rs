@@ -83,6 +83,62 @@ fn a_digest_stands_for_its_text_on_all_connections() {
 }
 
 #[test]
+fn a_named_text_is_run_as_it_is_meant_now_by_whoever_names_it() {
+    let served = serve(Options::default());
+    let (mut one, mut two) = (served.session(), served.session());
+    one.done(2, "create table t (id int primary key, s varchar(9))");
+    one.done(2, "insert into t values (1, 'one'), (2, 'two')");
+    let named = |text: &str| Statement::new(text).digest(b"d");
+    let by_digest = Statement::default().digest(b"d");
+    let select = "select * from d.t where id = ?";
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.execute(2, &named(select).int(1)).rows.len(), 1);
+        for id in [1, 2] {
+            let answer = client.execute(2, &by_digest.clone().int(id));
+            assert_eq!((answer.columns, answer.rows.len()), (vec!["id".into(), "s".into()], 1));
+        }
+    }
+    assert_eq!(two.execute(2, &by_digest.clone().int(1).compact()).columns, ["", ""], "another form");
+    assert_eq!(two.execute(2, &by_digest.clone().int(1)).columns, ["id", "s"]);
+    // The number of arguments is each request's own.
+    assert_eq!(two.execute(2, &by_digest).code(), 1064);
+    assert_eq!(two.execute(2, &by_digest.clone().int(1).int(2)).code(), 8001);
+    assert_eq!(two.execute(2, &by_digest.clone().raw("2")).rows[0][1], b"two\0", "a part of the text");
+    one.done(2, "alter table t add column n int default 7 first");
+    assert_eq!(two.execute(2, &by_digest.clone().int(1)).columns, ["n", "id", "s"], "the table as it is now");
+    assert_eq!(one.execute(2, &named("select ? + 1").int(1)).numbers(), [2]);
+    assert_eq!(two.execute(2, &by_digest.clone().int(5)).numbers(), [6], "the text that was sent last");
+    served.door.texts().clear();
+    assert_eq!(two.execute(2, &by_digest.clone().int(5)).code(), 8000);
+    // Bytes of a text are letters of the client's character set.
+    let eszett = Statement::new("select hex('\u{df}')").digest(b"e");
+    assert_eq!(one.execute(2, &eszett).text(), "C39F");
+    one.done(2, "set character_set_client = latin1");
+    assert_eq!(one.execute(2, &Statement::default().digest(b"e")).text(), "C383C5B8");
+    assert_eq!(two.execute(2, &Statement::default().digest(b"e")).text(), "C39F");
+    served.stop();
+}
+
+#[test]
+fn a_named_text_obeys_the_rights_and_settings_of_its_session() {
+    let served = serve(Options::default());
+    let mut client = served.session();
+    client.done(2, "create table t (id int primary key)");
+    client.done(2, "insert into t values (1)");
+    let named = |text: &str| Statement::new(text).digest(b"d");
+    let by_digest = Statement::default().digest(b"d");
+    client.execute(2, &named("select concat(\"a\", ?) from t").string("b"));
+    assert_eq!(client.execute(2, &by_digest.clone().string("b")).text(), "ab");
+    client.done(2, "set sql_mode = 'ansi_quotes'");
+    assert_eq!(client.execute(2, &by_digest.clone().string("b")).code(), 1054, "the name of a column");
+    client.done(2, "set sql_mode = default, transaction_isolation = 'serializable'");
+    assert_eq!(client.execute(2, &by_digest.clone().string("c")).text(), "ac");
+    client.done(2, "create temporary table t (id int)");
+    assert_eq!(client.execute(2, &by_digest.clone().string("d")).rows.len(), 0, "the session's own table");
+    served.stop();
+}
+
+#[test]
 fn an_error_fails_the_requests_that_depend_on_it_and_no_other() {
     let served = serve(Options::default());
     let mut client = served.session();

@@ -133,6 +133,11 @@ impl ResultSet {
         &self.columns
     }
 
+    /// Returns the same, as the plan shares them: results of one plan have one list.
+    pub fn shared_columns(&self) -> &Arc<[Column]> {
+        &self.columns
+    }
+
     /// Replaces `out` by the next batch of rows. Returns false, with `out` empty, at the end. An error ends the result.
     pub fn next(&mut self, session: &mut Session, out: &mut Batch) -> Result<bool> {
         out.clear();
