@@ -21,6 +21,7 @@ pub mod parameters;
 pub mod range;
 pub mod record;
 pub mod rows;
+pub mod send;
 pub mod session;
 pub mod set;
 pub mod state;
@@ -154,6 +155,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     json::rows::FUNCTIONS,
     range::rows::FUNCTIONS,
     record::rows::FUNCTIONS,
+    send::FUNCTIONS,
     transaction_ids::FUNCTIONS,
     wal_position::FUNCTIONS,
     crate::session::advisory::FUNCTIONS,

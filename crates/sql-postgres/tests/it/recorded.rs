@@ -240,3 +240,8 @@ fn ids_of_transactions_and_wal_positions_answer_as_on_the_real_server() {
 fn samples_of_tables_are_refused_as_on_the_real_server() {
     check(include_str!("../recorded/table_samples.txt"));
 }
+
+#[test]
+fn send_functions_answer_as_on_the_real_server() {
+    check(include_str!("../recorded/sends.txt"));
+}
