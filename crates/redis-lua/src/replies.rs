@@ -112,7 +112,12 @@ pub struct ReplyWriter<'o> {
     pub script_resp3: bool,
     /// The longest reply. A table may contain itself more than once, or have elements without end.
     pub bytes_max: usize,
+    /// Tables that were written, each as often as it occurs.
+    pub tables: usize,
 }
+
+/// Bytes of an empty table. As many as a reply has must have fitted into the state, unless some of them occur more than once.
+const TABLE_BYTES: usize = 64;
 
 impl ReplyWriter<'_> {
     pub fn write(&mut self, value: &Value) -> Result<()> {
@@ -166,7 +171,7 @@ impl ReplyWriter<'_> {
             self.error(b"ERR reached lua stack limit");
             return Ok(());
         }
-        if self.out.len() > self.bytes_max {
+        if self.out.len() + self.tables * TABLE_BYTES > self.bytes_max {
             return Err(mlua::Error::MemoryError(String::new()));
         }
         match value {
@@ -185,6 +190,7 @@ impl ReplyWriter<'_> {
     }
 
     fn table(&mut self, table: &Table, level: usize) -> Result<()> {
+        self.tables += 1;
         // As in Redis, metatables are not asked.
         let field = |table: &Table, name: &str| table.raw_get::<Value>(name);
         if let Value::String(text) = field(table, "err")? {

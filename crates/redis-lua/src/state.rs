@@ -201,6 +201,7 @@ impl State {
             resp3: protocols.client_resp3,
             script_resp3,
             bytes_max: self.frame.bytes_max.get(),
+            tables: 0,
         };
         let (mark, is_good) = (out.len(), matches!(result, Ok(Ok(_))) && stopped.is_none());
         let ended = match (result, stopped) {
@@ -266,7 +267,7 @@ impl State {
             Value::String(text) => text.to_string_lossy(),
             other => crate::raise::type_name(&other).to_owned(),
         };
-        let mut writer = ReplyWriter { out, resp3: false, script_resp3: false, bytes_max: usize::MAX };
+        let mut writer = ReplyWriter { out, resp3: false, script_resp3: false, bytes_max: usize::MAX, tables: 0 };
         writer.error(format!("ERR Error running script {name}, {text}").as_bytes());
         Ended::Replied { is_error: true }
     }
