@@ -7,8 +7,10 @@ use query::catalog::table::{Default, Identity, Index, Table};
 use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
 use query::session::definitions::{RelatedTables, follow_names};
+use query::types::Type;
 use syntax::postgres::tree::{
-    AlterOwnerStmt, AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectName, ObjectType,
+    AlterOwnerStmt, AlterTableCmd, AlterTableStmt, ColumnOrNumber, Constraint, ConstraintKind, Expr, ObjectName,
+    ObjectType,
 };
 
 use crate::bind::rights::column_key;
@@ -489,7 +491,26 @@ impl Session {
                 }
                 Ok(())
             }
-            // Statistics are gathered as finely as they are needed.
+            AlterTableCmd::SetStatistics { column: ColumnOrNumber::Column(column), value } => {
+                draft.column(&column.value)?;
+                match value {
+                    // Statistics are gathered as finely as they are needed.
+                    -1 => Ok(()),
+                    ..-1 => {
+                        let message = format!("statistics target {value} is too low");
+                        Err(PgError::new(state::INVALID_PARAMETER_VALUE, message))
+                    }
+                    _ => Err(PgError::unsupported("a statistics target of a column")),
+                }
+            }
+            AlterTableCmd::SetStorage { column, storage } => {
+                let at = draft.column(&column.value)?;
+                check_storage(&draft.new.columns[at].ty, storage)
+            }
+            AlterTableCmd::SetCompression { column, method } => {
+                let at = draft.column(&column.value)?;
+                check_compression(&draft.new.columns[at].ty, method)
+            }
             AlterTableCmd::ValidateConstraint { name } => validate(&mut draft.new, &name.value),
             AlterTableCmd::SetLogged(false) => {
                 self.tell_logged();
@@ -782,6 +803,47 @@ fn command_word(command: &AlterTableCmd) -> String {
         out.push(c.to_ascii_uppercase());
     }
     out
+}
+
+/// Returns the letter of a type's storage in PostgreSQL, and its name.
+fn storage_of(ty: &Type) -> (char, String) {
+    let oid = registry::oid_of(ty);
+    (registry::by_oid(oid).map_or('x', |row| row.toast), registry::format_type(oid, None))
+}
+
+/// SET STORAGE: long values are stored in one way, which is shown as the default of their type.
+fn check_storage(ty: &Type, storage: &str) -> Result<()> {
+    let (default, name) = storage_of(ty);
+    let wanted = match storage.to_ascii_lowercase().as_str() {
+        "plain" => 'p',
+        "external" => 'e',
+        "main" => 'm',
+        "extended" => 'x',
+        "default" => default,
+        _ => return Err(PgError::new(state::INVALID_PARAMETER_VALUE, format!("invalid storage type \"{storage}\""))),
+    };
+    if wanted == default {
+        return Ok(());
+    }
+    if default == 'p' {
+        let message = format!("column data type {name} can only have storage PLAIN");
+        return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    Err(PgError::unsupported(format!("storage {} of type {name}", storage.to_uppercase())))
+}
+
+/// SET COMPRESSION: no value is compressed.
+fn check_compression(ty: &Type, method: &str) -> Result<()> {
+    let (storage, name) = storage_of(ty);
+    match method {
+        "default" => Ok(()),
+        _ if storage == 'p' => {
+            let message = format!("column data type {name} does not support compression");
+            Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        "pglz" | "lz4" => Err(PgError::unsupported(format!("compression method {method}"))),
+        _ => Err(PgError::new(state::INVALID_PARAMETER_VALUE, format!("invalid compression method \"{method}\""))),
+    }
 }
 
 /// VALIDATE CONSTRAINT: settling the rows checks them.

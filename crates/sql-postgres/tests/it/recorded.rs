@@ -245,3 +245,8 @@ fn samples_of_tables_are_refused_as_on_the_real_server() {
 fn send_functions_answer_as_on_the_real_server() {
     check(include_str!("../recorded/sends.txt"));
 }
+
+#[test]
+fn settings_of_columns_are_taken_where_they_are_the_case() {
+    check(include_str!("../recorded/column_settings.txt"));
+}
