@@ -99,7 +99,7 @@ impl RootRecord {
 
 /// How the roots of one kind of storage are told from other bytes.
 pub(crate) struct RootKind {
-    /// What has the root, in errors.
+    /// The kind of storage, as errors name it.
     pub of: &'static str,
     pub complete: &'static [u8; 8],
     /// Instead of `complete` until a copy into the database is complete. Versions that do not know it take the root for damaged.

@@ -72,6 +72,15 @@ comment on materialized view app.kept is 'kept rows';
 comment on table parent is 'the parent''s';
 comment on column parent.name is E'its\nname';
 comment on index app.child_v is 'an index';
+comment on index app.kept_name is 'of the materialized view';
+comment on constraint "W" on app.waits is 'a key';
+comment on constraint waits_key on app.waits is 'the primary key';
+comment on index app.waits_key is 'its index';
+comment on view app.both is 'both';
+comment on column app.both.v is 'of the child';
+comment on schema "Odd ""Schema" is 'odd';
+comment on sequence app.child_id_seq is 'numbers';
+comment on constraint positive_check on domain app.positive is 'not below zero';
 insert into parent (name, price, e) values ('one', 1.50, null), ('two', null, false), (E'tab\tnew\nline\\', 3, true), ('', 12345678.90, true);
 insert into app.child (parent_id, v, j, a, t, b, d, r, day, tz, i, u, c, o)
     values (1, 'x', '{"a": [1, null, "ü"]}', '{1,2,null}', '{"a,b",NULL,""}', '\x00ff', 0.1::float8 / 3, 1e20, '4713-01-01 BC', '10:00:00.5+02', '1 mon -3 days 04:05:06.7', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'ab', 4294967295);

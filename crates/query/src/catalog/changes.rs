@@ -9,12 +9,13 @@ use std::sync::Arc;
 use engine::PendingAccounts;
 
 use crate::catalog::access::AccessChanges;
-use crate::catalog::default_access::{self, DefaultAccessChanges};
+use crate::catalog::comment::CommentChanges;
+use crate::catalog::default_access::DefaultAccessChanges;
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::Objects;
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::session_default::{self, SessionDefaultsChanges};
+use crate::catalog::session_default::SessionDefaultsChanges;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::user_type::UserType;
@@ -38,6 +39,7 @@ pub struct Changes {
     pub(super) access: AccessChanges,
     pub(super) session_defaults: SessionDefaultsChanges,
     pub(super) default_access: DefaultAccessChanges,
+    pub(super) comments: CommentChanges,
     pub(super) accounts: Arc<PendingAccounts>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
@@ -50,7 +52,8 @@ impl Changes {
         let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
         let has_rights = !self.access.is_empty() || !self.accounts.is_empty();
         let has_defaults = !self.session_defaults.is_empty() || !self.default_access.is_empty();
-        self.schemas.is_empty() && self.types.is_empty() && !has_rights && !has_defaults && !has_relations
+        let has_others = !self.schemas.is_empty() || !self.types.is_empty() || !self.comments.is_empty();
+        !has_others && !has_rights && !has_defaults && !has_relations
     }
 
     /// Returns whether the transaction has changed what the name means.
@@ -81,8 +84,9 @@ impl Changes {
         lay(&mut over, &self.types, |schema| &mut schema.types);
         over.types_version += u64::from(!self.types.is_empty());
         self.access.lay_over(&mut over.access);
-        session_default::lay_over(&self.session_defaults, &mut over.session_defaults);
-        default_access::lay_over(&self.default_access, &mut over.default_access);
+        lay_over(&self.session_defaults, &mut over.session_defaults);
+        lay_over(&self.default_access, &mut over.default_access);
+        lay_over(&self.comments, &mut over.comments);
         over.accounts = self.accounts.clone();
         if !self.tables.is_empty() {
             over.children = Arc::new(over.children_by_parent());
@@ -132,6 +136,20 @@ impl Changes {
                 // Its rows, too, are those from then.
                 *table.live.row_id.lock() = 0;
             }
+        }
+    }
+}
+
+/// Lays changed records over others; `None` removes one.
+pub(super) fn lay_over<K: Ord + Clone, V: Clone>(changes: &BTreeMap<K, Option<V>>, known: &mut Arc<BTreeMap<K, V>>) {
+    if changes.is_empty() {
+        return;
+    }
+    let known = Arc::make_mut(known);
+    for (key, record) in changes {
+        match record {
+            Some(record) => drop(known.insert(key.clone(), record.clone())),
+            None => drop(known.remove(key)),
         }
     }
 }

@@ -76,19 +76,6 @@ pub type DefaultAccesses = BTreeMap<DefaultAccessKey, Arc<DefaultAccess>>;
 /// The records that a transaction has changed; `None` for a removed one.
 pub(super) type DefaultAccessChanges = BTreeMap<DefaultAccessKey, Option<Arc<DefaultAccess>>>;
 
-pub(super) fn lay_over(changes: &DefaultAccessChanges, known: &mut Arc<DefaultAccesses>) {
-    if changes.is_empty() {
-        return;
-    }
-    let known = Arc::make_mut(known);
-    for (key, access) in changes {
-        match access {
-            Some(access) => drop(known.insert(*key, access.clone())),
-            None => drop(known.remove(key)),
-        }
-    }
-}
-
 /// Adds a piece of a record to those that were read. Returns false for a key of another form.
 pub(super) fn gather(pieces: &mut BTreeMap<DefaultAccessKey, Vec<u8>>, key: &[u8], value: &[u8]) -> bool {
     let Some(of) = DefaultAccessKey::of_bytes(key) else { return false };

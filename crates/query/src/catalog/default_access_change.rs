@@ -7,7 +7,8 @@ use datum::Result;
 use engine::rows::Strength;
 
 use crate::catalog::Writing;
-use crate::catalog::default_access::{DefaultAccess, DefaultAccessKey, lay_over};
+use crate::catalog::changes::lay_over;
+use crate::catalog::default_access::{DefaultAccess, DefaultAccessKey};
 use crate::catalog::record::put_pieces;
 
 impl Writing<'_> {

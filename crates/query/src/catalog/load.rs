@@ -10,6 +10,7 @@ use engine::Engine;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
 use crate::catalog::access::{self, ACCESS, AccessKey, AccessKind};
+use crate::catalog::comment::{self, COMMENT, CommentKey, CommentKind};
 use crate::catalog::default_access::{self, DEFAULT_ACCESS, DefaultAccessKey};
 use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::record::{PERSISTED, decode_table, put, put_table_record, schema_key};
@@ -38,6 +39,7 @@ struct Records {
     access: BTreeMap<AccessKey, Vec<u8>>,
     session_defaults: BTreeMap<DefaultsKey, Vec<u8>>,
     default_access: BTreeMap<DefaultAccessKey, Vec<u8>>,
+    comments: BTreeMap<CommentKey, Vec<u8>>,
     left: Left,
 }
 
@@ -84,11 +86,14 @@ pub(super) fn load(engine: &Arc<Engine>, system: &'static [&'static str]) -> Res
     snapshot.access = access::load(&records.access)?;
     snapshot.session_defaults = Arc::new(session_default::load(&records.session_defaults)?);
     snapshot.default_access = Arc::new(default_access::load(&records.default_access)?);
+    snapshot.comments = Arc::new(comment::load(&records.comments)?);
     // QU-60: numbers that these records know are given to no new object.
     let known = records.access.keys().filter(|key| matches!(key.kind, AccessKind::Object | AccessKind::Database));
     let known = known.map(|key| key.of).chain(records.session_defaults.keys().map(|key| key.database));
     let defaults = snapshot.default_access.iter();
     let known = known.chain(defaults.flat_map(|(key, access)| [key.database, key.schema, access.id]));
+    let commented = records.comments.keys().filter(|key| key.kind != CommentKind::Role);
+    let known = known.chain(commented.map(|key| key.of));
     let mut next_id = known.fold(highest, u64::max) + 1;
     number_earlier(engine, &mut snapshot, &mut next_id)?;
     snapshot.children = Arc::new(snapshot.children_by_parent());
@@ -134,6 +139,7 @@ impl Records {
             kind if *kind == ACCESS && access::gather(&mut self.access, key, value) => {}
             kind if *kind == SESSION_DEFAULTS && session_default::gather(&mut self.session_defaults, key, value) => {}
             kind if *kind == DEFAULT_ACCESS && default_access::gather(&mut self.default_access, key, value) => {}
+            kind if *kind == COMMENT && comment::gather(&mut self.comments, key, value) => {}
             b'a' | b'c' => {}
             kind if *kind == PERSISTED => {}
             _ => return Err(unknown()),
@@ -189,7 +195,7 @@ fn number_earlier(engine: &Arc<Engine>, snapshot: &mut Snapshot, next_id: &mut O
 
 impl Table {
     /// Returns the numbers of the table and its parts; those of a record from before object ids are `UNNUMBERED`.
-    fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
+    pub(super) fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let primary = self.primary.iter().map(|_| self.primary_id);
         let indexes = self.indexes.iter().map(|Index { id, .. }| *id);
         let checks = self.checks.iter().map(|check| check.id);

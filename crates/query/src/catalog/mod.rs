@@ -9,6 +9,8 @@ mod access_change;
 pub mod changes;
 mod claim;
 pub mod codec;
+pub mod comment;
+mod comment_change;
 pub mod decode;
 pub mod default_access;
 mod default_access_change;

@@ -38,6 +38,7 @@ impl Writing<'_> {
         self.hold_counter(sequence)?;
         self.forget_sequence_name(sequence)?;
         self.drop_access(sequence.id)?;
+        self.drop_comments_of([sequence.id])?;
         for key in [sequence_key(sequence.id), position_key(sequence.id)] {
             self.txn.delete(CATALOG, &key).map_err(engine_fault)?;
         }

@@ -45,19 +45,6 @@ pub type SessionDefaults = BTreeMap<DefaultsKey, Arc<[String]>>;
 /// The records that a transaction has changed; `None` for a removed one.
 pub(super) type SessionDefaultsChanges = BTreeMap<DefaultsKey, Option<Arc<[String]>>>;
 
-pub(super) fn lay_over(changes: &SessionDefaultsChanges, defaults: &mut Arc<SessionDefaults>) {
-    if changes.is_empty() {
-        return;
-    }
-    let defaults = Arc::make_mut(defaults);
-    for (key, texts) in changes {
-        match texts {
-            Some(texts) => drop(defaults.insert(*key, texts.clone())),
-            None => drop(defaults.remove(key)),
-        }
-    }
-}
-
 pub(super) fn encode(texts: &[String]) -> Vec<u8> {
     let mut out = Out::default();
     out.count(texts.len());

@@ -7,8 +7,9 @@ use datum::Result;
 use engine::rows::Strength;
 
 use crate::catalog::Writing;
+use crate::catalog::changes::lay_over;
 use crate::catalog::record::put_pieces;
-use crate::catalog::session_default::{DefaultsKey, encode, lay_over};
+use crate::catalog::session_default::{DefaultsKey, encode};
 
 impl Writing<'_> {
     /// Locks a record to the end of the transaction, and returns it as the last one who had the lock has left it.

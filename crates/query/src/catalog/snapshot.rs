@@ -7,6 +7,7 @@ use datum::{Fault, Result};
 use engine::PendingAccounts;
 
 use crate::catalog::access::AccessRecords;
+use crate::catalog::comment::Comments;
 use crate::catalog::default_access::DefaultAccesses;
 use crate::catalog::foreign_key::Children;
 use crate::catalog::object_id::ObjectId;
@@ -36,6 +37,8 @@ pub struct Snapshot {
     pub session_defaults: Arc<SessionDefaults>,
     /// The privileges of new objects.
     pub default_access: Arc<DefaultAccesses>,
+    /// The comments that no definition holds.
+    pub comments: Arc<Comments>,
     /// The accounts that the transaction has changed which sees these definitions.
     pub accounts: Arc<PendingAccounts>,
     /// The shared definitions below a session's temporary objects. None if there are none.

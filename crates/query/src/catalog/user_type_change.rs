@@ -26,6 +26,9 @@ impl Writing<'_> {
             None => self.claim_name(&ty.schema, &ty.name)?,
         }
         self.hold(|used| ty.is_over(used))?;
+        let old = self.snapshot.user_type(&ty.schema, &ty.name).cloned();
+        let gone = old.iter().flat_map(|old| old.ids()).filter(|id| !ty.ids().contains(id));
+        self.drop_comments_of(gone)?;
         self.forget_type_pieces(ty.id)?;
         for (piece, bytes) in encode_type(&ty).chunks(PIECE).enumerate() {
             put(&mut self.txn, &type_key(ty.id, piece as u16), bytes)?;
@@ -40,6 +43,7 @@ impl Writing<'_> {
     pub fn drop_type(&mut self, ty: &UserType) -> Result<()> {
         self.forget_type_name(ty)?;
         self.check_users(ty)?;
+        self.drop_comments_of(ty.ids())?;
         self.forget_type_pieces(ty.id)
     }
 

@@ -4,6 +4,7 @@
 //! changes go on in `Pending` (`leave`). Dropping it undoes the first, and gives the transaction back to the session in
 //! the second case.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,7 @@ use engine::rows::{CATALOG, Isolation, SnapshotAside, Transaction};
 use stdx::sync::Mutex;
 
 use crate::catalog::changes::{Changes, name_of};
-use crate::catalog::object_id::{Maker, UNNUMBERED};
+use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::objects::Objects;
 use crate::catalog::pending::Pending;
 use crate::catalog::record::{
@@ -119,6 +120,7 @@ impl Writing<'_> {
         self.claim_schema(name, true)?;
         let id = self.snapshot.schemas.get(name).map_or(UNNUMBERED, |schema| schema.id);
         self.drop_access(id)?;
+        self.drop_comments_of([id])?;
         self.drop_session_defaults(|key| key.database == id && id != UNNUMBERED)?;
         self.drop_default_access(|key| (key.database == id || key.schema == id) && id != UNNUMBERED)?;
         self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
@@ -148,6 +150,10 @@ impl Writing<'_> {
         if old.is_none() {
             self.claim_name(&table.schema, &table.name)?;
             self.check_children(&table)?;
+        }
+        if let Some(old) = &old {
+            let kept: BTreeSet<ObjectId> = table.ids().collect();
+            self.drop_comments_of(old.ids().filter(|id| !kept.contains(id)))?;
         }
         self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
@@ -183,6 +189,7 @@ impl Writing<'_> {
     pub fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.forget_name(table)?;
         self.drop_access(table.id)?;
+        self.drop_comments_of(table.ids())?;
         if table.temporary {
             self.txn.delete(CATALOG, &temporary_key(table.id)).map_err(engine_fault)?;
         }
@@ -224,6 +231,7 @@ impl Writing<'_> {
 
     pub fn drop_view(&mut self, view: &View) -> Result<()> {
         self.drop_access(view.id)?;
+        self.drop_comments_of([view.id])?;
         self.take_view_out(view)
     }
 

@@ -221,7 +221,7 @@ impl Session {
     }
 
     /// Returns the domain of a name.
-    fn named_domain(&mut self, name: &AnyName) -> Result<Arc<UserType>> {
+    pub(super) fn named_domain(&mut self, name: &AnyName) -> Result<Arc<UserType>> {
         let not_one = |oid: u32| {
             let message = format!("{} is not a domain", registry::format_type(oid, None));
             PgError::new(state::WRONG_OBJECT_TYPE, message)

@@ -128,15 +128,6 @@ fn has_whole_key(table: &Table) -> bool {
 }
 
 impl Session {
-    /// Returns the materialized view of that name.
-    pub(super) fn materialized_named(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
-        match self.relation(name)? {
-            Some(Relation::Table(table)) if table.query.is_some() => Ok(table),
-            Some(_) => Err(not_a(&name.name, "materialized view")),
-            None => Err(self.missing_relation(name, None)),
-        }
-    }
-
     pub(super) fn refresh_materialized_view(&mut self, refresh: &RefreshMatViewStmt) -> Result<()> {
         let RefreshMatViewStmt { relation, concurrently, with_data } = refresh;
         let table = match self.relation(relation)? {

@@ -5,6 +5,7 @@
 use engine::rows::Strength;
 use engine::{Account, RoleAttributes, ScramVerifier};
 use query::catalog::access::AccessKind;
+use query::catalog::comment::CommentKind;
 use syntax::postgres::tree::{
     AlterRoleStmt, CreateRoleStmt, DefArg, DefElem, DropRoleStmt, Ident, RoleKind, RoleSpec, RoleSpecKind,
 };
@@ -260,6 +261,7 @@ impl Session {
         for (role, known) in dropped.iter().zip(known) {
             writing.remove_account(&role.name, known);
         }
+        writing.drop_comments(CommentKind::Role, dropped.iter().map(|role| role.oid.into()))?;
         writing.drop_session_defaults(|key| key.role != 0 && dropped.iter().any(|role| role.oid == key.role))?;
         self.finish(writing)?;
         self.look_anew();

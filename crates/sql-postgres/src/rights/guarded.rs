@@ -7,6 +7,7 @@ fn has_owner(object: &ObjectName) -> bool {
     matches!(
         object,
         ObjectName::Relation(..)
+            | ObjectName::OnRelation(ObjectType::Constraint, ..)
             | ObjectName::Qualified(ObjectType::Column, _)
             | ObjectName::Plain(ObjectType::Schema | ObjectType::Database | ObjectType::Role, _)
     )

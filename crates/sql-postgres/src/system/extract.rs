@@ -136,7 +136,8 @@ fn is_described(fields: &[&str]) -> bool {
         2617 => functions::operator(object).is_some(),
         1247 => registry::by_oid(object).is_some(),
         2601 => is_access_method(object),
-        2615 => matches!(object, crate::system::oids::PG_CATALOG | crate::system::oids::PUBLIC),
+        // The comment on `public` can be changed.
+        2615 => object == crate::system::oids::PG_CATALOG,
         3456 => is_collation(object),
         2612 => is_language(object),
         _ => false,

@@ -4,6 +4,7 @@ mod activity;
 mod arrays;
 mod catalog;
 mod cells;
+mod comments;
 mod extract;
 pub mod functions;
 mod information;

@@ -16,6 +16,8 @@ pub const POSTGRES: Oid = 10;
 /// The catalogs themselves, as `classid` names them.
 pub const PG_TYPE: Oid = 1247;
 pub const PG_CLASS: Oid = 1259;
+pub const PG_AUTHID: Oid = 1260;
+pub const PG_DATABASE: Oid = 1262;
 pub const PG_ATTRDEF: Oid = 2604;
 pub const PG_CONSTRAINT: Oid = 2606;
 pub const PG_NAMESPACE: Oid = 2615;

@@ -78,7 +78,7 @@ pub static SERVED: &[Served] = &[
     of("pg_settings", &[], Rows(setting::pg_settings)),
     of("pg_shadow", &[], Rows(role::pg_user)),
     of("pg_shdepend", &[], Empty),
-    of("pg_shdescription", &[], Empty),
+    of("pg_shdescription", &[], Rows(describe::pg_shdescription)),
     of("pg_shseclabel", &[], Empty),
     of("pg_stat_activity", &[], Rows(activity::pg_stat_activity)),
     of("pg_statistic_ext", &[], Empty),

@@ -213,6 +213,12 @@ fn small_functions_answer_as_on_the_real_server() {
     check(include_str!("../recorded/small_functions.txt"));
 }
 
+/// COMMENT ON objects of all kinds, and what becomes of comments.
+#[test]
+fn comments_answer_as_on_the_real_server() {
+    check(include_str!("../recorded/comments.txt"));
+}
+
 /// Temporary tables, views and sequences, which hide permanent ones.
 #[test]
 fn temporary_objects_answer_as_on_the_real_server() {

@@ -95,8 +95,8 @@ impl Parser<'_> {
             Constraint | Trigger => {
                 let name = self.column_name()?;
                 self.expect_word(Kw::ON)?;
-                if kind == Constraint && self.kw() == Kw::DOMAIN {
-                    return Err(self.unsupported("COMMENT ON CONSTRAINT of a domain"));
+                if kind == Constraint && self.word(Kw::DOMAIN) {
+                    return Ok(ObjectName::OnDomain(name, self.type_name()?));
                 }
                 ObjectName::OnRelation(kind, name, self.relation_name()?)
             }

@@ -1,4 +1,4 @@
-//! `pg_description` of the objects of the database.
+//! `pg_description` of the objects of the database, `pg_shdescription`.
 
 use datum::Result;
 use query::catalog::table::Table;
@@ -7,6 +7,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::system::cells::{number, oid, text};
+use crate::system::comments::{self, Described};
 use crate::system::oids;
 use crate::system::view::{Shown, columns};
 use crate::system::wanted::Wanted;
@@ -26,6 +27,18 @@ pub fn pg_description(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Giv
             let (class, nth) = (oids::of_object(ty.id), number(attribute.number.into()));
             give(vec![oid(class), oid(oids::PG_CLASS), nth, text(&attribute.comment)], ctx)?;
         }
+    }
+    for Described { class, object, column, text: comment } in comments::all(&shown) {
+        give(vec![oid(object), oid(class), number(column), text(&*comment)], ctx)?;
+    }
+    Ok(())
+}
+
+/// `pg_shdescription`: comments on databases and roles.
+pub fn pg_shdescription(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for Described { class, object, text: comment, .. } in comments::shared(&shown) {
+        give(vec![oid(object), oid(class), text(&*comment)], ctx)?;
     }
     Ok(())
 }

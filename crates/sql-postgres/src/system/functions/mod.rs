@@ -16,6 +16,7 @@ use crate::functions::PgFunction;
 use crate::functions::args::{integer, text};
 use crate::functions::rows::{I, S, V, row, strict};
 use crate::session::facts::FactsOf as _;
+use crate::system::comments;
 use crate::system::oids;
 use crate::system::view::{Shown, columns};
 use crate::types::oid::{BOOL, INT4, INT8, NAME, OID, PG_NODE_TREE, REGCLASS, TEXT};
@@ -78,7 +79,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(3756, "pg_ts_parser_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_ts_parser_is_visible", visible::of_nothing, S)),
     row(3768, "pg_ts_template_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_ts_template_is_visible", visible::of_nothing, S)),
     row(2080, "pg_type_is_visible", &[OID], 0, BOOL, S, true, strict!("pg_type_is_visible", visible::of_type, S)),
-    row(1993, "shobj_description", &[OID, NAME], 0, TEXT, S, true, strict!("shobj_description", no_description, S)),
+    row(1993, "shobj_description", &[OID, NAME], 0, TEXT, S, true, strict!("shobj_description", shared_description, S)),
 ];
 
 /// Returns the object of an OID.
@@ -96,7 +97,9 @@ fn optional(text: Option<String>) -> Result<Value> {
 fn obj_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let class = text(values, 1)?;
     let class = crate::system::relations::by_name("pg_catalog", class).map_or(0, |relation| relation.oid);
-    let known = crate::system::extract::description(integer(values, 0)? as u32, Some(class));
+    let oid = integer(values, 0)? as u32;
+    let known = crate::system::extract::description(oid, Some(class));
+    let known = known.or_else(|| recorded(Some(class), oid, 0, ctx));
     match known {
         Some(_) => optional(known),
         None if class == oids::PG_CLASS => any_description_of(values, ctx),
@@ -106,10 +109,26 @@ fn obj_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 }
 
 fn any_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    match crate::system::extract::description(integer(values, 0)? as u32, None) {
+    let oid = integer(values, 0)? as u32;
+    match crate::system::extract::description(oid, None).or_else(|| recorded(None, oid, 0, ctx)) {
         None => any_description_of(values, ctx),
         known => optional(known),
     }
+}
+
+/// Returns the comment that a record has on an object of the database.
+fn recorded(class: Option<u32>, oid: u32, column: i64, ctx: &mut EvalContext) -> Option<String> {
+    let shown = Shown::of(ctx)?;
+    comments::of(&shown, class, oid, column).map(|text| text.to_string())
+}
+
+/// Of a database or a role.
+fn shared_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let (oid, class) = (integer(values, 0)? as u32, text(values, 1)?);
+    let class = crate::system::relations::by_name("pg_catalog", class).map_or(0, |relation| relation.oid);
+    let shared = Shown::of(ctx).map_or_else(Vec::new, |shown| comments::shared(&shown));
+    let found = shared.iter().find(|described| described.class == class && described.object == oid);
+    optional(found.map(|described| described.text.to_string()))
 }
 
 fn type_description(values: &[Value], ctx: &mut EvalContext) -> Result<Option<String>> {
@@ -136,6 +155,10 @@ fn col_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
             let nth = integer(values, 1)?;
             let found = composite.attributes.iter().find(|attribute| i64::from(attribute.number) == nth);
             return optional(found.map(|found| found.comment.clone()).filter(|comment| !comment.is_empty()));
+        }
+        Some(Object::View(_)) => {
+            let (oid, nth) = (integer(values, 0)? as u32, integer(values, 1)?);
+            return optional(recorded(Some(oids::PG_CLASS), oid, nth, ctx));
         }
         _ => return Ok(Value::Null),
     };
@@ -202,10 +225,6 @@ fn database_size(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let of_database = Shown { database: name, ..shown };
     let maps: Vec<_> = of_database.tables().flat_map(|table| table.maps()).collect();
     bytes_of(&maps, ctx).map(Value::Int)
-}
-
-fn no_description(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Null)
 }
 
 fn userbyid(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

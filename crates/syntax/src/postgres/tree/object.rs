@@ -42,6 +42,8 @@ pub enum ObjectName {
     Function(ObjectType, ObjectWithArgs),
     /// CONSTRAINT, TRIGGER: `name ON relation`.
     OnRelation(ObjectType, Ident, RangeVar),
+    /// CONSTRAINT: `name ON DOMAIN type`.
+    OnDomain(Ident, TypeName),
 }
 
 /// A function and the types of its arguments.
