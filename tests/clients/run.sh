@@ -15,7 +15,7 @@ side_by_side="
     redis_save two_faces_collections redis_source postgres_dump celery sidekiq postgres_temporary tpch postgres_anomalies crash postgres_keys dump redis_import_aof postgres_beside differential
     redis_migrate mysql_differential redis_replica postgres_definitions mysql_anomalies mysql_crash mysql_dump two_faces postgres_crash mysql_undo redis_import redis_shutdown
     cli python node java errors tls introspection messages older_folders older_snapshots blocking tracking cluster queue_crash bullmq ioredis
-    postgres_logins postgres_python postgres_cursors postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java postgres_catalogs postgres_indexes postgres_gin
+    postgres_logins postgres_python postgres_cursors postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java postgres_catalogs postgres_indexes postgres_gin postgres_sqlalchemy
     mysql_logins mysql_rights mysql_views two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_sqlalchemy mysql_django mysql_go mysql_node
     mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_values mysql_charsets mysql_schemas xrpc xrpc_rust xrpc_python
 "
@@ -134,6 +134,7 @@ suite() {
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
     postgres_logins) "$python" $here/python/postgres_logins.py ;;
     postgres_python) "$python" $here/python/postgres_python.py ;;
+    postgres_sqlalchemy) "$python" $here/python/postgres_sqlalchemy.py ;;
     postgres_asyncpg) "$python" $here/python/postgres_asyncpg.py ;;
     postgres_sysbench) "$python" $here/python/postgres_sysbench.py ${SYSBENCH_ARGS-} ;;
     # HOSTILE_ARGS=--all plays all of it.

@@ -37,7 +37,7 @@ impl ConstraintModes {
 /// The deferral of checks in a session's transaction.
 #[derive(Default)]
 pub struct Deferring {
-    /// The session checks what it defers before it commits. Others check everything at once.
+    /// The session checks what waits behind its statements and before it commits. Others check everything at once, row by row.
     pub is_served: bool,
     pub modes: ConstraintModes,
     /// The checks, whose type only `exec::deferred` knows.

@@ -2,7 +2,7 @@
 //!
 //! A deferred foreign key is checked by values: as long as rows of the child have them, a row of the parent must. Both a new
 //! child and a change of the parent's key leave their values here, each once, and the check looks at what is there then
-//! (QU-49). A deferrable unique key is checked likewise: a row that gets values leaves them, and the check looks whether two
+//! (QU-49). Another foreign key leaves those that fail at their row, until the end of the statement (QU-5). A deferrable unique key is checked likewise: a row that gets values leaves them, and the check looks whether two
 //! rows have them (QU-62). So nothing has to be taken back with a savepoint: a check of values whose change was undone finds
 //! them in order, or waiting since before. Values beyond the memory of a statement go to a file.
 
@@ -26,6 +26,12 @@ use crate::value::Value;
 pub enum Cause {
     Child,
     Parent,
+    /// Of the parent of a foreign key with RESTRICT.
+    Restricted,
+}
+
+impl Cause {
+    const ALL: [Cause; 3] = [Cause::Child, Cause::Parent, Cause::Restricted];
 }
 
 /// The two ends of a foreign key.
@@ -169,10 +175,14 @@ fn leave_values(
         }
     };
     let waiting = &mut all.waiting[at];
-    let key = key_of(&values, &waiting.due.types());
+    let mut key = key_of(&values, &waiting.due.types());
+    // The same values may have a parent again, which is not asked then.
+    if cause == Cause::Restricted {
+        key.push(cause as u8);
+    }
     let left = waiting.known.insert(&key, ctx).and_then(|is_new| match is_new {
         true => {
-            values.push(Value::from(cause == Cause::Parent));
+            values.push(Value::Int(cause as i64));
             waiting.rows.push(values, ctx)
         }
         false => Ok(()),
@@ -236,7 +246,8 @@ impl Waiting {
             for row in self.rows.block(at)?.iter() {
                 host(ctx).look_up()?;
                 let Some((cause, values)) = row.split_last() else { continue };
-                let cause = if *cause == Value::TRUE { Cause::Parent } else { Cause::Child };
+                let cause = Cause::ALL.into_iter().find(|known| *cause == Value::Int(*known as i64));
+                let Some(cause) = cause else { continue };
                 check(&self.due, values, cause, ctx)?;
             }
         }

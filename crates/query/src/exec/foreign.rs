@@ -4,7 +4,8 @@
 //! removes a parent's key locks the key exclusively, and then searches for children as they are now, those of open
 //! transactions included. So one of the two waits for the other: the child finds no parent, or the deleter finds the
 //! child. No orphan can commit, and gaps need no locks, since a new child needs the key that the deleter holds. QU-5:
-//! foreign keys are checked row by row, not at the end of the statement.
+//! foreign keys are checked row by row. A row that fails may be in order when the statement has ended: a dialect that
+//! looks then leaves its values for a check behind the statement.
 
 use std::ops::Bound;
 
@@ -196,11 +197,12 @@ fn leave_child(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext)
     deferred::leave(Ends { child: table.clone(), foreign: at, by, parent }, values, Cause::Child, ctx)
 }
 
-/// Checks values that a change has left: a row of the parent has them, or no row of the child does (QU-49).
+/// Checks values that a change has left: a row of the parent has them, or no row of the child does (QU-49). RESTRICT asks of the child alone.
 fn check_values(ends: &Ends, values: &[Value], cause: Cause, ctx: &mut EvalContext) -> Result<()> {
     let (child, key) = (&ends.child, ends.key());
     let refs: Vec<&Value> = values.iter().collect();
-    if let Some((parent, by)) = &ends.parent
+    if cause != Cause::Restricted
+        && let Some((parent, by)) = &ends.parent
         && let Some(sought) = sought(parent, *by, &refs)
         && lock_first(parent, *by, refs.len(), &sought, ctx)?
     {
@@ -216,7 +218,7 @@ fn check_values(ends: &Ends, values: &[Value], cause: Cause, ctx: &mut EvalConte
     let parts = Box::new(ForeignKeyParts { values, ..key.parts(child) });
     Err(match cause {
         Cause::Child => Fault::ParentMissing(parts),
-        Cause::Parent => Fault::ParentReferenced(parts),
+        Cause::Parent | Cause::Restricted => Fault::ParentReferenced(parts),
     })
 }
 
@@ -284,13 +286,17 @@ fn lock_parents(
     Ok(missing)
 }
 
-/// Checks the missing parents again: a row may be its own parent.
+/// Checks the missing parents again: a row may be its own parent, or get one by the rest of the statement (QU-5).
 fn check_missing(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for at in &missing.0 {
         let key = &member.table.foreign_keys[*at];
-        if !(key.refers_to(&member.table.schema, &member.table.name) && has_parent(member, *at, row, ctx)?) {
+        if key.refers_to(&member.table.schema, &member.table.name) && has_parent(member, *at, row, ctx)? {
+            continue;
+        }
+        if !host(ctx).deferring.is_served {
             return Err(parent_missing(&member.table, key, row, ctx));
         }
+        leave_child(member, *at, row, ctx)?;
     }
     Ok(())
 }
@@ -417,7 +423,8 @@ impl Way<'_> {
         sought(&self.foreign_graph.members[child.member].table, child.key, &values)
     }
 
-    /// Returns an error if a row of the member has children, or leaves the row's key for a later check.
+    /// Returns an error if a row of the member has children, or leaves the row's key for a later check: of a deferred foreign key, or because the rest of the
+    /// statement may change the children (QU-5).
     fn refuse(
         &self,
         at: usize,
@@ -428,18 +435,24 @@ impl Way<'_> {
     ) -> Result<()> {
         let table = &self.foreign_graph.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
-        if action == Action::Nothing && host(ctx).deferring.defers(key) {
-            let parent = &self.foreign_graph.members[at].table;
-            let parent = key.fit(table, parent).ok().map(|by| (parent.clone(), by));
-            let values = child.columns.iter().map(|column| row[*column].clone()).collect();
-            let ends = Ends { child: table.clone(), foreign: child.foreign, by: child.key, parent };
-            return deferred::leave(ends, values, Cause::Parent, ctx);
+        let deferring = &host(ctx).deferring;
+        let (is_served, is_deferred) = (deferring.is_served, deferring.defers(key));
+        let parent = &self.foreign_graph.members[at].table;
+        let cause = if action == Action::Restrict { Cause::Restricted } else { Cause::Parent };
+        if !(is_deferred && cause == Cause::Parent) {
+            if !lock_first(table, child.key, key.columns.len(), sought, ctx)? {
+                return Ok(());
+            }
+            // RESTRICT never waits for the commit.
+            if !is_served || is_deferred {
+                let values = shown(parent, &child.columns, row, ctx);
+                return Err(Fault::ParentReferenced(Box::new(ForeignKeyParts { values, ..key.parts(table) })));
+            }
         }
-        if lock_first(table, child.key, key.columns.len(), sought, ctx)? {
-            let values = shown(&self.foreign_graph.members[at].table, &child.columns, row, ctx);
-            return Err(Fault::ParentReferenced(Box::new(ForeignKeyParts { values, ..key.parts(table) })));
-        }
-        Ok(())
+        let parent = key.fit(table, parent).ok().map(|by| (parent.clone(), by));
+        let values = child.columns.iter().map(|column| row[*column].clone()).collect();
+        let ends = Ends { child: table.clone(), foreign: child.foreign, by: child.key, parent };
+        deferred::leave(ends, values, cause, ctx)
     }
 
     /// Sets the children of a row to NULL or to the parent's new values.

@@ -11,7 +11,7 @@ use query::catalog::view::View;
 use query::exec::change::{self, Tally};
 use query::exec::rebuild::replace_maps;
 use query::session::definitions::RelatedTables;
-use syntax::postgres::tree::{AlterTableCmd, Persistence, RangeVar, RawStatement, RefreshMatViewStmt};
+use syntax::postgres::tree::{AlterTableCmd, Persistence, RawStatement, RefreshMatViewStmt};
 
 use crate::bind::{self, Bound, Plan};
 use crate::define::create_as::filling;

@@ -213,6 +213,12 @@ fn small_functions_answer_as_on_the_real_server() {
     check(include_str!("../recorded/small_functions.txt"));
 }
 
+/// Foreign keys that rows break until their statement has ended.
+#[test]
+fn foreign_keys_are_checked_behind_the_statement_as_on_the_real_server() {
+    check(include_str!("../recorded/foreign_keys.txt"));
+}
+
 /// COMMENT ON objects of all kinds, and what becomes of comments.
 #[test]
 fn comments_answer_as_on_the_real_server() {
