@@ -126,10 +126,12 @@ impl Binder<'_> {
         };
         let field = self.type_of_field(&row.fields[place]);
         let of_field = (registry::oid_of(&field), registry::typmod_of(&field));
+        let base = self.smashed(Operand { expr: base, at: column.at.0 })?.expr;
         let part = self.copy(&base)?;
         let part = self.field_at(part, &row, place);
         let new = self.assigned_part((part, of_field), rest, name, value)?;
-        Ok(Self::with_field(base, &row, place, new, column_type(inner, -1, true)))
+        let whole = Self::with_field(base, &row, place, new, column_type(inner, -1, true));
+        if own == inner { Ok(whole) } else { self.checked(whole, own) }
     }
 
     /// Brings a value to the type of a field that it is assigned to.

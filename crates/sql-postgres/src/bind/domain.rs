@@ -14,7 +14,7 @@ use query::nodes::expr::{Call, Expr, Extra};
 use query::types::{Collation, Type};
 
 use crate::bind::coerce::{REFORM, call_of, common_type};
-use crate::bind::typing::{Operand, retyped};
+use crate::bind::typing::{Operand, retyped, shown};
 use crate::bind::{Binder, TableExpression};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
@@ -125,12 +125,17 @@ impl Binder<'_> {
             return Ok(Some(operand.expr));
         }
         self.user_types.extend(user::object_of(target));
-        let value = if operand.is_unknown() && matches!(operand.expr, Expr::Parameter(..)) {
-            Some(self.coerce_unknown(operand, target, -1)?)
-        } else {
-            let (base, typmod) = self.base_type(target)?;
-            self.coerce_to(operand, base, typmod, context)?
-        };
+        if operand.is_unknown() && matches!(operand.expr, Expr::Parameter(..)) {
+            let value = self.coerce_unknown(operand, target, -1)?;
+            return self.checked_value(value, target).map(|(value, _)| Some(value));
+        }
+        let (base, typmod) = self.base_type(target)?;
+        let value = self.coerce_to(operand, base, typmod, context).map_err(|error| {
+            // A row that does not fit is refused in the name of the domain.
+            let refused = |ty: Oid| format!("cannot cast type record to {}", shown(ty));
+            let is_row = error.state == state::CANNOT_COERCE && error.message == refused(base);
+            PgError { message: if is_row { refused(target) } else { error.message }, ..error }
+        })?;
         value.map(|value| self.checked(value, target)).transpose()
     }
 
@@ -169,10 +174,10 @@ impl Binder<'_> {
             let mut own: Vec<_> = definition.checks.iter().collect();
             own.sort_by(|a, b| a.name.cmp(&b.name));
             for check in own {
-                // Types that the check names are those of the domain, not of its user.
-                let kept = std::mem::take(&mut self.user_types);
+                // Types that the check names, and the places of names, are those of the domain, not of its user.
+                let kept = (std::mem::take(&mut self.user_types), self.name_sites.take());
                 let bound = self.definition(&table, &check.text, TableExpression::Check, None);
-                self.user_types = kept;
+                (self.user_types, self.name_sites) = kept;
                 checks.push((check.name.as_str().into(), Arc::new(bound?)));
             }
         }
@@ -188,7 +193,10 @@ impl Binder<'_> {
         let value = match &definition.default {
             Some(text) => {
                 let table = Arc::new(value_table(&ty.schema, &ty.name, definition));
-                self.definition(&table, text, TableExpression::Default, Some(0))?
+                let name_sites = self.name_sites.take();
+                let bound = self.definition(&table, text, TableExpression::Default, Some(0));
+                self.name_sites = name_sites;
+                bound?
             }
             None => Expr::Literal(crate::value::Value::Null, definition.base.clone().with_nullable(true)),
         };
@@ -250,9 +258,19 @@ impl Binder<'_> {
         Ok(has_checks.then(|| Arc::new(self.row_of(row.clone(), fields))))
     }
 
+    /// Puts the checks around a parameter of a type, which was read without them.
+    pub fn checked_parameter(&mut self, value: Expr, ty: Oid) -> Result<Expr> {
+        self.checked_value(value, ty).map(|(checked, _)| checked)
+    }
+
     /// Puts the checks around a value that was read as one of the type without them, and tells whether there are any.
     fn checked_value(&mut self, value: Expr, ty: Oid) -> Result<(Expr, bool)> {
         if user::is_domain(ty) {
+            let (base, typmod) = self.base_type(ty)?;
+            let value = match self.has_domain_within(base) {
+                true => self.checked_value(relabeled(value, base, typmod), base)?.0,
+                false => value,
+            };
             return Ok((self.checked(value, ty)?, true));
         }
         if Self::is_array_of_domain(ty) {

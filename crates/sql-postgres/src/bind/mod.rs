@@ -621,7 +621,7 @@ impl<'s> Binder<'s> {
         }
         let expr = Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true));
         // The value was read as one of the base type.
-        let expr = if user::is_domain(ty) { self.checked(expr, ty)? } else { self.checked_parts(expr)? };
+        let expr = self.checked_parameter(expr, ty)?;
         Ok(Operand { expr, at })
     }
 

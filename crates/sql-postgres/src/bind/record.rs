@@ -203,7 +203,7 @@ impl Binder<'_> {
 
     /// Returns a test of a record for NULL, or `None` for an expression of another type.
     pub fn record_test(&self, expr: &Expr, negated: bool) -> Option<Expr> {
-        if !is_row(oid_of(expr)) {
+        if !self.base_type(oid_of(expr)).is_ok_and(|(base, _)| is_row(base)) {
             return None;
         }
         let function = if negated { &NONE_NULL } else { &ALL_NULL };
@@ -213,9 +213,9 @@ impl Binder<'_> {
     /// Returns a field of a row by its name.
     #[inline(never)]
     pub fn field_of(&mut self, operand: Operand, name: &Ident) -> Result<Operand> {
-        let Operand { expr, at } = operand;
-        let ty = oid_of(&expr);
-        if !is_row(ty) {
+        let ty = operand.oid();
+        let Operand { expr, at } = self.smashed(operand)?;
+        if !is_row(oid_of(&expr)) {
             let (shown, name) = (shown(ty), &name.value);
             let text = format!("column notation .{name} applied to type {shown}, which is not a composite type");
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
@@ -233,7 +233,8 @@ impl Binder<'_> {
                 Ok(Operand { expr, at })
             }
             (Some(row), None) if row.number != oid::RECORD => {
-                let text = format!("column \"{}\" not found in data type {}", name.value, self.row_name(&row));
+                let of = if user::is_domain(ty) { shown(ty) } else { self.row_name(&row) };
+                let text = format!("column \"{}\" not found in data type {of}", name.value);
                 self.fail(state::UNDEFINED_COLUMN, text, at)
             }
             _ => {
@@ -276,9 +277,9 @@ impl Binder<'_> {
 
     /// Returns the fields of `(row).*` with their names.
     pub fn all_fields(&mut self, operand: Operand) -> Result<Vec<(String, Operand)>> {
-        let Operand { expr, at } = operand;
-        let ty = oid_of(&expr);
-        if !is_row(ty) {
+        let ty = operand.oid();
+        let Operand { expr, at } = self.smashed(operand)?;
+        if !is_row(oid_of(&expr)) {
             return Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("type {} is not composite", shown(ty))));
         }
         let Some(row) = self.row_type_of(&expr.ty()) else {

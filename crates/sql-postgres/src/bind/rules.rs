@@ -204,9 +204,14 @@ impl Binder<'_> {
                 binder.search_path.push(schema.to_owned());
             }
         }
+        // The checks of a type are made once, also where the checks of domains name other domains.
+        binder.domain_rules = std::mem::take(&mut self.domain_rules);
+        binder.field_checks = std::mem::take(&mut self.field_checks);
         let bound = binder.table_expression(table, &node, kind, column);
         let name_sites = binder.name_sites.take();
         let (volatile, user_types) = (binder.volatile, std::mem::take(&mut binder.user_types));
+        let rules = (std::mem::take(&mut binder.domain_rules), std::mem::take(&mut binder.field_checks));
+        (self.domain_rules, self.field_checks) = rules;
         self.name_sites = name_sites;
         self.volatile |= volatile;
         self.user_types.extend(user_types);

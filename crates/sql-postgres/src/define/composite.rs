@@ -52,23 +52,28 @@ fn composite(ty: &UserType) -> Result<&CompositeDefinition> {
     }
 }
 
-/// Returns the composite type of a field, or of the elements of its arrays.
-fn within(number: Oid) -> Option<Oid> {
-    let element = registry::by_oid(number).map_or(0, |row| row.element);
-    [number, element].into_iter().find(|oid| user::is_composite(*oid))
+/// Returns the composite type of a field, or that of its elements or behind its domain. `bases` are the types behind domains.
+fn within(number: Oid, bases: &BTreeMap<Oid, Oid>) -> Option<Oid> {
+    let mut inner = number;
+    while !user::is_composite(inner) {
+        inner = registry::element_of(inner).map(|element| element.oid).or_else(|| bases.get(&inner).copied())?;
+    }
+    Some(inner)
 }
 
 /// Returns how many composite types lie within each other in values of these types, each of which is counted once.
 fn levels(snapshot: &Snapshot, types: impl Iterator<Item = Oid>) -> usize {
     let rows: BTreeMap<Oid, &Arc<RecordType>> =
         snapshot.user_types().filter_map(|ty| Some((user::oid_of(ty), ty.row()?))).collect();
-    let mut level: BTreeSet<Oid> = types.filter_map(within).collect();
+    let domains = snapshot.user_types().filter_map(|ty| Some((user::oid_of(ty), user::domain(ty).ok()?)));
+    let bases = domains.map(|(ty, domain)| (ty, registry::oid_of(&domain.base))).collect();
+    let mut level: BTreeSet<Oid> = types.filter_map(|ty| within(ty, &bases)).collect();
     let mut count = 0;
     // No type is within itself, so the levels end.
     while !level.is_empty() && count <= LEVELS_MAX {
         count += 1;
         let fields = level.iter().filter_map(|ty| rows.get(ty)).flat_map(|row| &row.fields);
-        level = fields.filter_map(|field| within(field.number)).collect();
+        level = fields.filter_map(|field| within(field.number, &bases)).collect();
     }
     count
 }
@@ -296,9 +301,8 @@ impl Session {
     /// Returns an attribute of a type that is there. Fails if the type would be within itself.
     fn member(&mut self, ty: &UserType, def: &AttributeDef, text: &str) -> Result<RecordField> {
         let field = self.attribute(def, text)?;
-        let inside = within(field.number);
         let family = self.catalog.user_types_over(ty);
-        if family.iter().any(|over| Some(user::oid_of(over)) == inside) {
+        if family.iter().any(|over| over.numbers.contains(&TypeId(field.number))) {
             let shown = registry::format_type(user::oid_of(ty), None);
             let message = format!("composite type {shown} cannot be made a member of itself");
             return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
@@ -361,6 +365,13 @@ impl Session {
         let shown = registry::format_type(user::oid_of(ty), None);
         let refused =
             |object: &str| PgError::unsupported(format!("ALTER of type {shown}, whose values {object} reads,"));
+        // The texts of domains over the type read its fields, or are its values.
+        let has_texts = |over: &&Arc<UserType>| {
+            user::domain(over).is_ok_and(|domain| !domain.checks.is_empty() || domain.default.is_some())
+        };
+        if let Some(domain) = family.iter().find(has_texts) {
+            return Err(refused(&format!("type {}", registry::format_type(user::oid_of(domain), None))));
+        }
         let views = self.views_of_database();
         let mut found = Vec::new();
         for table in self.tables_of_database() {

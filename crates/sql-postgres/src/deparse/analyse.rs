@@ -184,7 +184,7 @@ impl<'b, 's> Analyser<'b, 's> {
 
     /// Returns all fields of a row of a composite type, with their names.
     pub fn all_fields(&mut self, node: &SqlNode) -> Result<Vec<(String, SqlNode)>> {
-        let of = node.ty().0;
+        let (of, _) = self.binder.base_type(node.ty().0)?;
         let Some(row) = self.binder.composite_row(of).filter(|_| user::is_composite(of)) else {
             return Err(unsupported("all fields of a row in a definition"));
         };
@@ -202,6 +202,7 @@ impl<'b, 's> Analyser<'b, 's> {
             let (of, _) = node.ty();
             match link {
                 Indirection::Field(name) => {
+                    let (of, _) = self.binder.base_type(of)?;
                     let row = self.binder.composite_row(of).filter(|_| user::is_composite(of));
                     let field = row.and_then(|row| row.fields.iter().find(|field| *field.name == *name.value).cloned());
                     let Some(field) = field else { return Err(unsupported("a field of a definition")) };

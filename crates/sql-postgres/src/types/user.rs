@@ -63,7 +63,7 @@ const FURTHER_FORM_MASK: u32 = 15;
 const FURTHER_FORMS_FROM: u32 = FORM_MASK + 1;
 
 /// Types that stand for the form of a domain's values: the domain's base type, or one whose values have the same form. Their places are in OIDs, so that none may move.
-const FORMS: [Oid; 33] = [
+const FORMS: [Oid; 34] = [
     oid::BOOL,
     oid::BYTEA,
     oid::CHAR,
@@ -103,6 +103,8 @@ const FORMS: [Oid; 33] = [
     oid::VARBIT,
     // Ranges and multiranges.
     oid::INT4RANGE,
+    // Composite types.
+    oid::RECORD,
 ];
 const BPCHAR_ARRAY: Oid = 1014;
 /// No type: it stands for enums.
@@ -151,7 +153,7 @@ fn form_of(base: Oid) -> Option<u32> {
         base if is_domain(base) => return Some(form_place(base)),
         base if is_enum(base) => place(ENUM_FORM),
         oid::RECORD | oid::RECORD_ARRAY => None,
-        base if is_composite(base) || element.is_some_and(|row| is_composite(row.oid)) => None,
+        base if is_composite(base) => place(oid::RECORD),
         oid::BIT => place(oid::VARBIT),
         oid::CIDR => place(oid::INET),
         oid::MACADDR8 => place(oid::MACADDR),
@@ -250,6 +252,7 @@ fn domain_row(oid: Oid) -> Option<PgType> {
     }
     let form = match FORMS.get(form_place(oid) as usize)? {
         &ENUM_FORM => PgType::user(oid, 0, TypeKind::Enum, Storage::Bytes),
+        &oid::RECORD => PgType::user_composite(oid, 0),
         base => registry::by_oid(*base)?,
     };
     // An array has no arrays as elements.

@@ -244,3 +244,60 @@ fn checks_of_types_within_types_are_bounded() {
     let bad = shown[0].replace('4', "0");
     assert_eq!(client.run(&format!("insert into u values ('{bad}')")), violated);
 }
+
+#[test]
+fn domains_over_composite_types_are_the_same_after_a_crash() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create type pair as (a int, b text)");
+    client.run("create domain small as pair check ((value).a < 10)");
+    client.run("create domain smalls as small[]");
+    client.run("create table t (id int primary key, s small, ss smalls)");
+    client.run("create index on t (s)");
+    client.run("insert into t values (1, '(3,x)', '{\"(4,y)\"}')");
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(client.run("select *, (ss[1]).a from t where s = row(3, 'x')::pair"), [r#"1|(3,x)|{"(4,y)"}|4"#]);
+    let violated = "ERROR:  23514: value for domain small violates check constraint \"small_check\"";
+    for (column, value) in [("s", "(10,)"), ("ss", "{\"(1,)\",\"(11,)\"}")] {
+        let copied = client.copy(&format!("copy t (id, {column}) from stdin"), &format!("2\t{value}\n"));
+        assert_eq!(copied[0], violated, "{value}");
+    }
+    // A change of attributes would change what the check reads.
+    let refused = "ERROR:  0A000: ALTER of type pair, whose values type small reads, is not supported";
+    assert_eq!(client.run("alter type pair rename attribute a to c")[0], refused);
+    assert_eq!(client.run("alter domain small drop constraint small_check"), ["ALTER DOMAIN"]);
+    assert_eq!(client.run("alter type pair add attribute c int, drop attribute a"), ["ALTER TYPE"]);
+    assert_eq!(client.run("select * from t"), [r#"1|(x,)|{"(y,)"}"#]);
+    assert_eq!(client.run("select id from t where s = row('x', null)::pair"), ["1"]);
+}
+
+/// Domains between composite types count no levels, and hide none.
+#[test]
+fn types_within_domains_are_bounded() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create type c0 as (a int)");
+    let made = (1..40).map(|nth| {
+        client.run(&format!("create domain d{nth} as c{}[]", nth - 1));
+        client.run(&format!("create type c{nth} as (p d{nth})"))
+    });
+    let made: Vec<Vec<String>> = made.collect();
+    let refused = made.iter().position(|lines| lines[0] != "CREATE TYPE").unwrap();
+    assert_eq!(made[refused][0], "ERROR:  54000: composite types are within each other at most 32 times");
+    assert_eq!(client.run(&format!("select '()'::c{refused}")), ["()"]);
+    assert_eq!(
+        client.run("alter type c0 add attribute p d1")[0],
+        "ERROR:  42P16: composite type c0 cannot be made a member of itself"
+    );
+    // Each names all before it: their checks are bound once for a statement.
+    client.run("create domain n0 as int check (value > 0)");
+    for nth in 1..30 {
+        let others = (0..nth).map(|of| format!("value::n{of} > 0")).collect::<Vec<_>>().join(" and ");
+        let made = client.run(&format!("create domain n{nth} as int check (value > 0 or {others})"));
+        assert_eq!(made, ["CREATE DOMAIN"]);
+    }
+    assert_eq!(client.run("select 1::n29"), ["1"]);
+    let violated = "ERROR:  23514: value for domain n0 violates check constraint \"n0_check\"";
+    assert_eq!(client.run("select 0::n2")[0], violated);
+}

@@ -23,6 +23,13 @@ fn domains_within_composite_types_are_checked_as_by_the_real_server() {
     play(&mut client, include_str!("../definitions/domains_in_composites.txt"));
 }
 
+#[test]
+fn domains_over_composite_types_answer_as_the_real_server_does() {
+    let mut world = World::new();
+    let mut client = world.session();
+    play(&mut client, include_str!("../definitions/domains_of_composites.txt"));
+}
+
 /// The labels in the order of the type, as a scan of each index gives them.
 fn labels(client: &mut crate::world::Client) -> Vec<String> {
     let rows = client.run("select m from t where m >= enum_first(null::e) order by m");

@@ -52,6 +52,7 @@ fn functions_of_domain(domain: Oid, ctx: &EvalContext) -> [Oid; 6] {
     let [output, send, analyze] = match base {
         base if user::is_enum(base) => [OF_ENUM[2], OF_ENUM[4], OF_ENUM[5]],
         base if registry::is_array(base) => [OF_ARRAY[2], OF_ARRAY[4], OF_ARRAY[5]],
+        base if user::is_composite(base) => [OF_COMPOSITE[2], OF_COMPOSITE[4], OF_COMPOSITE[5]],
         base => {
             let fields: Vec<&str> =
                 extract::PG_TYPE.line(base).map_or_else(Vec::new, |line| line.split('\t').collect());
@@ -59,6 +60,16 @@ fn functions_of_domain(domain: Oid, ctx: &EvalContext) -> [Oid; 6] {
         }
     };
     [0, DOMAIN_IN, output, DOMAIN_RECV, send, analyze]
+}
+
+/// Returns the alignment of a type: that of a domain is its base type's, and arrays have that of their elements from an integer's on.
+fn alignment(ty: Oid, ctx: &EvalContext) -> char {
+    let base = user::base_type(ty, &ctx.state().io).map_or(ty, |base| registry::oid_of(&base));
+    match registry::element_of(base) {
+        Some(element) if alignment(element.oid, ctx) == 'd' => 'd',
+        Some(_) => 'i',
+        None => registry::by_oid(base).map_or('i', |row| row.align),
+    }
 }
 
 /// Returns the dimensions that a domain's base type was declared with, as far as its type tells.
@@ -111,7 +122,7 @@ fn row(ty: &UserType, own: Oid, namespace: Oid, ctx: &mut EvalContext) -> Row {
         oid(0),
         oid(0),
         oid(analyze),
-        letter(form.map_or('i', |row| row.align)),
+        letter(alignment(own, ctx)),
         letter(form.map_or('x', |row| row.toast)),
         truth(domain.is_some_and(|domain| domain.is_not_null)),
         oid(base.map_or(0, |(base, _)| base)),
