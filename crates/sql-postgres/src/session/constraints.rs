@@ -1,5 +1,8 @@
 //! SET CONSTRAINTS, and the checks of deferred constraints.
 
+use std::sync::Arc;
+
+use datum::Fault;
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
 use query::exec::deferred::{CheckTime, concerns, tables};
@@ -21,6 +24,20 @@ pub(super) fn check_due(time: CheckTime, ctx: &mut EvalContext) -> Result<()> {
     }
     let tables = tables(ctx);
     check_waiting(time, ctx).map_err(|fault| render_in(fault, &tables, ctx))
+}
+
+/// Checks what is due behind a statement that changes rows of `written`. Faults that its error names in full with these tables stay faults, since an error within one
+/// loses the names of what it is about.
+pub(super) fn check_behind_statement(written: &[Arc<Table>], ctx: &mut EvalContext) -> datum::Result<()> {
+    if !host(ctx).deferring.has_checks() {
+        return Ok(());
+    }
+    let tables = tables(ctx);
+    check_waiting(CheckTime::Statement, ctx).map_err(|fault| match &fault {
+        Fault::ParentMissing(_) | Fault::ParentReferenced(_) => fault,
+        Fault::DuplicateKey(key) if written.iter().any(|table| *table.name == *key.table) => fault,
+        _ => render_in(fault, &tables, ctx).into(),
+    })
 }
 
 impl Session {

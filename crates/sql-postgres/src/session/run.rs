@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use query::exec::change::{self as changes, Changed};
-use query::exec::deferred::CheckTime;
 use query::exec::spill::rows::Rows;
 use query::exec::{Exec, effects, gather};
 use query::session::statement::Several;
@@ -16,7 +15,7 @@ use crate::batch::Batch;
 use crate::bind::{self, BoundStatement, Plan};
 use crate::define::materialized::{check_changeable, check_populated};
 use crate::error::{PgError, Result, state};
-use crate::session::constraints::check_due;
+use crate::session::constraints::check_behind_statement;
 use crate::session::result_set::{Format, ResultColumns, Running};
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::registry;
@@ -219,7 +218,7 @@ impl Session {
                 effects::end(&mut self.ctx);
                 match ran? {
                     (rows, None) => {
-                        check_due(CheckTime::Statement, &mut self.ctx)?;
+                        check_behind_statement(&statement.written, &mut self.ctx)?;
                         return Ok((Some(Exec::of_rows(Arc::new(rows))), None));
                     }
                     (returned, Some(affected)) => Changed { returned, affected, ..Changed::default() },
@@ -227,7 +226,7 @@ impl Session {
             }
             plan => self.change(plan)?,
         };
-        check_due(CheckTime::Statement, &mut self.ctx)?;
+        check_behind_statement(&statement.written, &mut self.ctx)?;
         let exec = plan.returning().map(|_| Exec::of_rows(Arc::new(std::mem::take(&mut changed.returned))));
         Ok((exec, Some(changed.affected)))
     }

@@ -31,11 +31,15 @@ fn a_prepared_statement_fails_when_its_columns_have_changed() {
 fn errors_of_constraints_name_the_schema() {
     let mut world = World::new();
     let mut client = world.session();
-    client.lines("create schema s\ncreate table s.t (a int primary key check (a < 9), b int not null)\ninsert into s.t values (1, 1)");
+    client.lines("create schema s\ncreate table s.t (a int primary key check (a < 9), b int not null references s.t, c int unique deferrable)\ninsert into s.t values (1, 1, 1), (2, 1, 2)");
     for (text, column, constraint) in [
         ("insert into s.t values (1, 1)", None, Some("t_pkey")),
         ("insert into s.t values (10, 1)", None, Some("t_a_check")),
-        ("insert into s.t values (2, null)", Some("b"), None),
+        ("insert into s.t values (3, null)", Some("b"), None),
+        ("insert into s.t values (3, 7)", None, Some("t_b_fkey")),
+        ("delete from s.t where a = 1", None, Some("t_b_fkey")),
+        ("insert into s.t values (3, 1, 1)", None, Some("t_c_key")),
+        ("with n as (insert into s.t values (3, 7) returning a) select * from n", None, Some("t_b_fkey")),
     ] {
         let object = client.script_error(text).and_then(|error| error.object).expect("an error about the table");
         assert_eq!((object.schema.as_deref(), object.table.as_deref()), (Some("s"), Some("t")), "{text}");
