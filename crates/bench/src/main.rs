@@ -44,6 +44,7 @@ const INDEX: &str = "\
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
 - [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through other people's clients (`bench -- clients`).
 - [Redis' data types, command by command](redis-types.md): redis-benchmark's default list and more beside Redis (`bench -- types`).
+- [A database in a Ceph cluster beside one in a folder](shared.md): writes, transactions, reads and takeovers (`scripts/shared_storage.py`).
 
 All pages, the CSV files and the plots here are written by `make bench` and those commands; the commands in tpcc.md, tpch.md and sysbench.md name the rounds that they were run with. Each page describes its method; the program is [bench](../../crates/bench/README.md).
 ";
