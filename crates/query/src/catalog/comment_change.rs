@@ -1,6 +1,6 @@
 //! Changes of comments, as a part of a change of definitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use datum::Result;
@@ -35,6 +35,19 @@ impl Writing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Removes the comments on the objects that a changed definition no longer has.
+    pub(super) fn drop_comments_gone(
+        &mut self,
+        old: impl IntoIterator<Item = ObjectId>,
+        new: impl IntoIterator<Item = ObjectId>,
+    ) -> Result<()> {
+        if self.snapshot.comments.is_empty() {
+            return Ok(());
+        }
+        let kept: BTreeSet<ObjectId> = new.into_iter().collect();
+        self.drop_comments_of(old.into_iter().filter(|id| !kept.contains(id)))
     }
 
     /// Removes the comments on dropped objects: schemas, relations and constraints.

@@ -16,19 +16,20 @@ use crate::engine_fault::engine_fault;
 impl Writing<'_> {
     /// Stores a type, new or changed. A renamed one loses its old name by `forget_type_name` first.
     pub fn put_type(&mut self, ty: UserType) -> Result<Arc<UserType>> {
-        match self.snapshot.user_type(&ty.schema, &ty.name).cloned() {
+        let old = self.snapshot.user_type(&ty.schema, &ty.name).cloned();
+        match &old {
             Some(old) => {
-                self.claim_type(&old)?;
+                self.claim_type(old)?;
                 if old.row() != ty.row() {
-                    self.check_users(&old)?;
+                    self.check_users(old)?;
                 }
             }
             None => self.claim_name(&ty.schema, &ty.name)?,
         }
         self.hold(|used| ty.is_over(used))?;
-        let old = self.snapshot.user_type(&ty.schema, &ty.name).cloned();
-        let gone = old.iter().flat_map(|old| old.ids()).filter(|id| !ty.ids().contains(id));
-        self.drop_comments_of(gone)?;
+        if let Some(old) = &old {
+            self.drop_comments_gone(old.ids(), ty.ids())?;
+        }
         self.forget_type_pieces(ty.id)?;
         for (piece, bytes) in encode_type(&ty).chunks(PIECE).enumerate() {
             put(&mut self.txn, &type_key(ty.id, piece as u16), bytes)?;

@@ -4,7 +4,6 @@
 //! changes go on in `Pending` (`leave`). Dropping it undoes the first, and gives the transaction back to the session in
 //! the second case.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,7 @@ use engine::rows::{CATALOG, Isolation, SnapshotAside, Transaction};
 use stdx::sync::Mutex;
 
 use crate::catalog::changes::{Changes, name_of};
-use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
+use crate::catalog::object_id::{Maker, UNNUMBERED};
 use crate::catalog::objects::Objects;
 use crate::catalog::pending::Pending;
 use crate::catalog::record::{
@@ -152,8 +151,7 @@ impl Writing<'_> {
             self.check_children(&table)?;
         }
         if let Some(old) = &old {
-            let kept: BTreeSet<ObjectId> = table.ids().collect();
-            self.drop_comments_of(old.ids().filter(|id| !kept.contains(id)))?;
+            self.drop_comments_gone(old.ids(), table.ids())?;
         }
         self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
