@@ -233,7 +233,10 @@ suite() {
     tpch) tpch ;;
     bench_types) bench_types ;;
     *) echo "no suite '$1'" >&2; return 64 ;;
-    esac || failed=1
+    esac || {
+        failed=1
+        echo "FAILED suite $1"
+    }
     echo "$1: $((SECONDS - begin)) s"
 }
 

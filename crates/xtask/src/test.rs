@@ -1,8 +1,10 @@
 //! Runs every kind of test as a step of its own, all of them even if one fails, and closes with one summary.
 //!
 //! A step's output goes to the screen, less the lines that only say that a test passed, and whole to target/test-logs/STEP.log. Counts come from the
-//! lines that cargo prints (`test result: ...`) and from plain ones (`12 passed, 0 failed`). A step without such a line is one test.
+//! lines that cargo prints (`test result: ...`) and from plain ones (`12 passed, 0 failed`). A step without such a line is one test. The summary repeats the
+//! lines that name a failure, because a machine that keeps the end of the output only must still say what failed.
 
+mod failures;
 mod tally;
 
 use std::fs::File;
@@ -11,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use failures::Failures;
 use tally::Tally;
 
 use crate::tidy::generated;
@@ -122,13 +125,20 @@ pub fn run(steps: &[Step]) -> Result<bool, String> {
     for step in steps {
         println!("== {}", step.name);
         let begin = Instant::now();
-        let tally = run_step(step, &root, &logs.join(format!("{}.log", step.name)))?;
-        done.push((step, tally, begin.elapsed()));
+        let (tally, failures) = run_step(step, &root, &logs.join(format!("{}.log", step.name)))?;
+        done.push(Outcome { step, tally, failures, took: begin.elapsed() });
     }
     Ok(summary(&done))
 }
 
-fn run_step(step: &Step, root: &Path, log: &Path) -> Result<Tally, String> {
+struct Outcome<'s> {
+    step: &'s Step,
+    tally: Tally,
+    failures: Failures,
+    took: Duration,
+}
+
+fn run_step(step: &Step, root: &Path, log: &Path) -> Result<(Tally, Failures), String> {
     let mut log = File::create(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let program = if step.command[0] == "cargo" { cargo() } else { step.command[0] };
     // `timeout` ends the whole process group; the shell joins the two outputs in the order in which they are written.
@@ -142,7 +152,7 @@ fn run_step(step: &Step, root: &Path, log: &Path) -> Result<Tally, String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| format!("{}: {e}", step.name))?;
-    let mut tally = Tally::default();
+    let (mut tally, mut failures) = (Tally::default(), Failures::default());
     let mut reader = BufReader::new(child.stdout.take().expect("the output is a pipe"));
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).map_err(|e| format!("{}: {e}", step.name))? > 0 {
@@ -150,6 +160,7 @@ fn run_step(step: &Step, root: &Path, log: &Path) -> Result<Tally, String> {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();
         tally.read(text);
+        failures.read(text);
         if !tally::is_noise(text) {
             println!("{text}");
         }
@@ -159,13 +170,16 @@ fn run_step(step: &Step, root: &Path, log: &Path) -> Result<Tally, String> {
     if status.code() == Some(124) {
         println!("ended after {} minutes", step.minutes_max);
     }
-    Ok(tally.closed(status.success()))
+    Ok((tally.closed(status.success()), failures))
 }
 
-fn summary(done: &[(&Step, Tally, Duration)]) -> bool {
+fn summary(done: &[Outcome]) -> bool {
+    for Outcome { step, failures, .. } in done {
+        failures.print(step.name);
+    }
     println!("\n== summary");
     let mut total = Tally::default();
-    for (step, tally, took) in done {
+    for Outcome { step, tally, took, .. } in done {
         let failures = if tally.failed == 0 {
             String::new()
         } else {
