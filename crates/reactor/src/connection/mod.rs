@@ -80,7 +80,8 @@ impl StreamState {
             is_blocked: false,
             out_start: 0,
             holds: VecDeque::new(),
-            is_unread: true,
+            // Input that has come before the socket is watched makes an event like any other. Looking for it earlier would serve it without a look ahead.
+            is_unread: false,
             has_ended: false,
             is_parked: false,
             closes_with_peer: false,

@@ -851,16 +851,37 @@ fn the_members_of_a_round_with_a_waiting_request_take_part_in_later_rounds() {
     bench.pool.stop();
 }
 
-#[test]
-fn deferred_requests_are_served_when_their_pages_are_there_and_hold_no_thread() {
-    // A second thread, started because the first one got no processor for long, would serve input that comes while the first one opens the connection, without a look ahead.
-    let settings = Settings {
+/// One thread that stays the only one: the watchdog would start a second one when the first has got no processor for long, and input that comes while the first one
+/// runs the connection is served without a look ahead.
+fn one_thread() -> Settings {
+    Settings {
         epoll_threads_per_group: 1,
         epoll_groups: 1,
         epoll_group_thread_deadlock_check_interval: Duration::from_secs(60),
         ..Settings::default()
-    };
-    let bench = start(settings);
+    }
+}
+
+#[test]
+fn requests_that_come_while_their_connections_are_opened_pass_the_look_ahead() {
+    let bench = start(one_thread());
+    for _ in 0..100 {
+        let mut streams: Vec<TcpStream> = (0..12).map(|_| bench.connect()).collect();
+        streams.iter_mut().for_each(|stream| say(stream, "late\n"));
+        let mut deferred = Vec::new();
+        eventually("all are deferred", || {
+            deferred.append(&mut bench.door.deferred.lock().unwrap());
+            deferred.len() == streams.len()
+        });
+        deferred.into_iter().for_each(|callback| callback());
+        streams.iter_mut().for_each(|stream| hear(stream, "late\n"));
+    }
+    bench.pool.stop();
+}
+
+#[test]
+fn deferred_requests_are_served_when_their_pages_are_there_and_hold_no_thread() {
+    let bench = start(one_thread());
     let mut streams: Vec<TcpStream> = (0..12).map(|_| bench.connect()).collect();
     for (at, stream) in streams.iter_mut().enumerate() {
         say(stream, if at % 3 == 0 { "late one\nand more\n" } else { "now\n" });
