@@ -159,7 +159,7 @@ impl Engine {
         let undone = recovery.undo_losers(&store, &|done, of| progress(Recovering::Undo { done, of }))?;
         keyspace.settle(recovery.counts(), recovery.next_space())?;
         let rows = open_rows(&keyspace, versions_max, recovery.seed());
-        rows.adopt(recovery.take_losers());
+        rows.adopt(recovery.take_losers())?;
         drop(recovery);
         let rolling_back = rows.rolling_back();
         let accounts = Accounts::open(store.clone())?;

@@ -17,6 +17,8 @@ pub struct Metrics {
     pub read_retries: Counter,
     /// Key transactions that ran again because they needed more keys.
     pub key_txn_reruns: Counter,
+    /// Old versions of rows that readers looked at on the way to the one that they see.
+    pub version_steps: Counter,
     /// SCANs that started again from the first key because their cursor was no longer known.
     pub scan_restarts: Counter,
     /// Background steps that failed: see `Keyspace::on_background_error`.

@@ -343,7 +343,7 @@ impl Rows {
                 changed.entry(map.id).or_insert_with(|| map.clone());
             }
             if let (true, Some(before)) = (is_version, before) {
-                self.versions.push(map.id, key, id, before);
+                self.versions.push(map.id, key, id, before)?;
             }
             let image = before.map(Into::into);
             let step = UndoStep { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };

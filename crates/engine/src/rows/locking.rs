@@ -9,6 +9,7 @@ use crate::rows::lock_table::{Acquired, Blocker, Strength};
 use crate::rows::request::{Locked, LockedRow, Wait};
 use crate::rows::row::RowHead;
 use crate::rows::state::Rows;
+use crate::rows::status_table::Status;
 use crate::rows::transaction::Transaction;
 use crate::rows::visibility::{Snapshot, Visibility};
 use crate::store::maps::RowMap;
@@ -62,11 +63,10 @@ impl Transaction {
                 return Ok(if locked == Locked::Present { LockedRow::Same } else { LockedRow::Gone });
             }
             let open = self.rows.map(map)?;
-            let is_start = |creator| match mover {
-                None => sees(&self.rows, creator),
-                Some(mover) => creator == mover,
+            let fate = match mover {
+                None => self.rows.fate_after_seen(&open, at, snapshot, |creator| sees(&self.rows, creator))?,
+                Some(mover) => self.rows.fate_after_move(&open, at, snapshot, mover)?,
             };
-            let fate = self.rows.fate(&open, at, (snapshot, mover.is_some()), is_start)?;
             if self.fails_on_unseen {
                 return Err(Error::SerializationFailure { is_deleted: matches!(fate, RowFate::Deleted) });
             }
@@ -201,42 +201,95 @@ enum RowFate {
     Moved(Vec<u8>, TxnId),
 }
 
+impl RowFate {
+    /// Returns the fate of the rows whose last version is before this record.
+    fn by(record: &[u8]) -> Result<RowFate> {
+        let (head, value) = RowHead::parse(record)?;
+        Ok(match head.is_delete_marked {
+            true if !value.is_empty() => RowFate::Moved(value.to_vec(), head.creator),
+            is_delete_marked if is_delete_marked || head.is_new_row => RowFate::Deleted,
+            _ => RowFate::Stays,
+        })
+    }
+}
+
 impl Rows {
-    /// Returns what became of a row, which the caller has locked, after the version whose creator `is_start` accepts (EN-57). `is_moved`: that version is the
-    /// one under which the row goes on after its key was changed, and may itself be a deletion.
-    fn fate(
+    /// Returns what became of a row, which the caller has locked, after the version that the snapshot sees (EN-57).
+    fn fate_after_seen(
         &self,
         map: &RowMap,
         key: &[u8],
-        (snapshot, is_moved): (Snapshot, bool),
-        is_start: impl Fn(TxnId) -> bool,
+        snapshot: Snapshot,
+        sees: impl Fn(TxnId) -> bool,
     ) -> Result<RowFate> {
-        let mut record = Vec::new();
-        if !map.tree.get(key, &mut record)?.present {
+        let mut newest = Vec::new();
+        if !map.tree.get(key, &mut newest)?.present {
             return Ok(RowFate::Deleted);
         }
-        // Versions come from the newest on, so the oldest end of the row counts.
-        let mut fate = RowFate::Stays;
-        loop {
-            let (head, value) = RowHead::parse(&record)?;
-            let is_start = is_start(head.creator);
-            if is_start && !is_moved {
-                return Ok(fate);
-            }
-            match head.is_delete_marked {
-                true if value.is_empty() => fate = RowFate::Deleted,
-                true => fate = RowFate::Moved(value.to_vec(), head.creator),
-                false if head.is_new_row && !is_start => fate = RowFate::Deleted,
-                false => {}
-            }
-            if is_start {
-                return Ok(fate);
-            }
-            match self.versions.replaced(map.id, key, head.creator)? {
-                Some(before) => record = before,
-                None if self.snapshots.is_expired(snapshot.lsn) => return Err(Error::SnapshotTooOld),
-                None => return Ok(RowFate::Deleted),
-            }
+        let head = RowHead::parse(&newest)?.0;
+        if sees(head.creator) {
+            return Ok(RowFate::Stays);
         }
+        let way = self.descend(map, key, head.creator, sees)?;
+        if way.found.is_none() {
+            return self.fate_unknown(snapshot);
+        }
+        self.first_end(map, key, snapshot, (&newest, way.end))
+    }
+
+    /// Returns the same after the version under which `mover` has let the row go on. It may itself be a deletion.
+    fn fate_after_move(&self, map: &RowMap, key: &[u8], snapshot: Snapshot, mover: TxnId) -> Result<RowFate> {
+        let mut newest = Vec::new();
+        if !map.tree.get(key, &mut newest)?.present {
+            return Ok(RowFate::Deleted);
+        }
+        let head = RowHead::parse(&newest)?.0;
+        let decided = self.statuses.status(mover);
+        let is_at_most = |creator| {
+            creator == mover
+                || match (self.statuses.status(creator), decided) {
+                    (Status::Past, Status::Committed(_)) => true,
+                    (Status::Committed(lsn), Status::Committed(moved)) => lsn <= moved,
+                    _ => false,
+                }
+        };
+        let (start, end) = match is_at_most(head.creator) {
+            true => (Some(newest.clone()), None),
+            false => {
+                let way = self.descend(map, key, head.creator, is_at_most)?;
+                (way.found, way.end)
+            }
+        };
+        let Some(start) = start else { return self.fate_unknown(snapshot) };
+        let start_head = RowHead::parse(&start)?.0;
+        if start_head.creator != mover {
+            return self.fate_unknown(snapshot);
+        }
+        match (start_head.is_delete_marked, head.creator == mover) {
+            (true, _) => RowFate::by(&start),
+            (false, true) => Ok(RowFate::Stays),
+            (false, false) => self.first_end(map, key, snapshot, (&newest, end)),
+        }
+    }
+
+    /// Returns the fate by the oldest end among the versions after some version: the newest version, and those before it of which `end` is the transaction
+    /// that replaced the oldest end.
+    fn first_end(
+        &self,
+        map: &RowMap,
+        key: &[u8],
+        snapshot: Snapshot,
+        (newest, end): (&[u8], Option<TxnId>),
+    ) -> Result<RowFate> {
+        let Some(by) = end else { return RowFate::by(newest) };
+        match self.versions.replaced(map.id, key, by)? {
+            Some(record) => RowFate::by(&record),
+            None => self.fate_unknown(snapshot),
+        }
+    }
+
+    /// Returns the fate of a row whose versions do not lead to the one that was looked for.
+    fn fate_unknown(&self, snapshot: Snapshot) -> Result<RowFate> {
+        if self.snapshots.is_expired(snapshot.lsn) { Err(Error::SnapshotTooOld) } else { Ok(RowFate::Deleted) }
     }
 }

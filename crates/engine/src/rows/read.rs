@@ -8,7 +8,6 @@
 //! that its snapshot does not see, the row's newest entries are the visible ones, although another transaction created them. A scan of an index therefore knows
 //! the map of its rows and decides such entries by the row (EN-26).
 
-use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use crate::rows::row::{HEAD_BYTES, RowHead, RowValue};
 use crate::rows::state::Rows;
 use crate::rows::status_table::Status;
 use crate::rows::transaction::Transaction;
+use crate::rows::versions::Descent;
 use crate::rows::visibility::{Snapshot, Visibility};
 use crate::store::maps::RowMap;
 use crate::store::trees::MapId;
@@ -97,29 +97,36 @@ impl Rows {
         durability_lsn: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
-        let seen = Cell::new(0);
-        let sees = |creator| match self.visibility_in(map, creator, snapshot, me) {
-            Visibility::Yes(lsn) => {
-                seen.set(lsn);
-                true
-            }
-            // It was replaced, so it was committed.
-            Visibility::IfUnchanged => true,
-            Visibility::No => false,
-        };
-        let found = self.versions.find(map.id, key, creator, sees)?;
+        // A version that was replaced was committed, so that of a creator decided long ago is visible.
+        let sees = |creator| self.visibility_in(map, creator, snapshot, me) != Visibility::No;
+        let found = self.descend(map, key, creator, sees)?.found;
         if self.snapshots.is_expired(snapshot.lsn) {
             return Err(Error::SnapshotTooOld);
         }
         let Some(record) = found else {
             return Ok(if self.is_unchanged(map, key, word)? { Some(false) } else { None });
         };
-        *durability_lsn = (*durability_lsn).max(seen.get());
         let (head, value) = RowValue::parse(&record)?;
+        if let Visibility::Yes(lsn) = self.visibility_in(map, head.creator, snapshot, me) {
+            *durability_lsn = (*durability_lsn).max(lsn);
+        }
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
         }
         Ok(Some(!head.is_delete_marked))
+    }
+
+    /// Goes down the versions of a row (`VersionStore::descend`), and counts the steps.
+    pub(super) fn descend(
+        &self,
+        map: &RowMap,
+        key: &[u8],
+        creator: TxnId,
+        stops: impl Fn(TxnId) -> bool,
+    ) -> Result<Descent> {
+        let way = self.versions.descend(map.id, key, creator, stops)?;
+        self.store.metrics.version_steps.add(way.steps);
+        Ok(way)
     }
 }
 

@@ -62,6 +62,11 @@ impl RowHead {
         if self.keeps_key { Strength::NoKeyExclusive } else { Strength::Exclusive }
     }
 
+    /// Returns true if older versions under the key are of another row than newer ones: the record deletes its row, or begins a new one (EN-57).
+    pub fn ends_row(self) -> bool {
+        self.is_delete_marked || self.is_new_row
+    }
+
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
         let flags = flag(self.is_delete_marked, GHOST) | flag(self.is_long, LONG);

@@ -129,8 +129,8 @@ impl Writers<'_> {
 /// The runs of a transaction, oldest first. Readers search them too.
 pub(crate) type Runs = Arc<RwLock<Vec<Arc<UndoRun>>>>;
 
-/// Returns the filter hash of a version: of its row, and of the transaction that replaced it.
-fn version_hash(row: u64, by: TxnId) -> u64 {
+/// Returns the hash of a version: of its row's hash, and of the transaction that replaced it. Versions of one row have different ones.
+pub(crate) fn version_hash(row: u64, by: TxnId) -> u64 {
     (row ^ by.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 

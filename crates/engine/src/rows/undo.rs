@@ -154,7 +154,7 @@ impl UndoLog {
         let Some(run) = self.runs.read().last().cloned() else { return Ok(()) };
         for step in run.load()? {
             if let (true, Some(before)) = (step.is_version, &step.before) {
-                versions.push(step.map, &step.key, id, before);
+                versions.push(step.map, &step.key, id, before)?;
             }
             self.push(step, budget);
         }

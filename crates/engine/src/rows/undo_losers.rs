@@ -36,20 +36,20 @@ const WAKE_EVERY: u64 = 16_384;
 
 impl Rows {
     /// Takes over the losers. To be called before the first read.
-    pub(crate) fn adopt(&self, losers: Vec<RecoveredLoser>) {
+    pub(crate) fn adopt(&self, losers: Vec<RecoveredLoser>) -> Result<()> {
         self.statuses.recover(losers.iter().map(|lost| lost.id).collect());
-        let mut all: Vec<LoserWork> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
+        let mut all: Vec<LoserWork> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect::<Result<_>>()?;
         all.sort_by_key(|work| work.open.changes);
         *self.losers.open.lock() = all.iter().map(|work| work.open.clone()).collect();
         *self.losers.work.lock() = all.into();
+        Ok(())
     }
 
-    fn adopt_one(&self, RecoveredLoser { id, tail, runs, maps }: RecoveredLoser) -> LoserWork {
-        let versions = tail.iter().filter(|step| step.is_version);
-        versions.for_each(|step| {
+    fn adopt_one(&self, RecoveredLoser { id, tail, runs, maps }: RecoveredLoser) -> Result<LoserWork> {
+        for step in tail.iter().filter(|step| step.is_version) {
             let before = step.before.as_ref().expect("a version is an image");
-            self.versions.push(step.map, &step.key, id, before);
-        });
+            self.versions.push(step.map, &step.key, id, before)?;
+        }
         let tail_bytes = tail.iter().map(|step| step.bytes() as u64).sum();
         self.budget.add(tail_bytes);
         let written: u64 = runs.iter().map(|run| u64::from(run.steps)).sum();
@@ -59,7 +59,7 @@ impl Rows {
         if left > 0 {
             self.versions.publish(id, &runs);
         }
-        LoserWork { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 }
+        Ok(LoserWork { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 })
     }
 
     /// Returns the losers that are not undone yet.

@@ -3,8 +3,19 @@
 //! The newest version is in the tree, behind eight bytes that name its creator. A transaction that changes a row for the first time puts the version that it
 //! finds here, under the latch of the row's leaf. So a reader of the new version finds the one before (EN-13). Nothing of this is durable; after a crash there
 //! are no snapshots.
+//!
+//! ```text
+//!   in the tree      replaced, newest first: each names its creator, and is found by the transaction that replaced it
+//!   v9 (by T9)  ──►  v8 (by T8)  ──►  v7  ──►  v6  ──►  v5  ──►  v4  ──►  v3  ──►  v2  ──►  v1        a step
+//!                          └───────────────────► v5 ───────────────────► v2                          jumps
+//! ```
+//! Snapshots keep all versions of a row that is changed again and again, perhaps by thousands of sessions that wait for it. So a version also has a jump over
+//! many older ones, as in Myers' "An applicative random-access stack" (1983), and a reader reaches any of n versions in about 2 log n steps (EN-99). Versions
+//! that have left memory for a file are passed one by one.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use pager::TxnId;
@@ -14,12 +25,12 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::error::Result;
 use crate::rows::row::RowHead;
-use crate::rows::run::{Runs, UndoRun};
+use crate::rows::run::{Runs, UndoRun, version_hash};
 use crate::store::trees::MapId;
 
 const SHARDS: usize = 64;
 /// Approximate memory of an image beside its bytes.
-const OVERHEAD: usize = 96;
+const OVERHEAD: usize = 128;
 
 /// A version that has been replaced.
 struct OldVersion {
@@ -28,12 +39,46 @@ struct OldVersion {
     /// The transaction that replaced it.
     by: TxnId,
     record: Box<[u8]>,
+    jump: Jump,
 }
 
 impl OldVersion {
-    fn is_of(&self, map: MapId, key: &[u8]) -> bool {
-        self.map == map && *self.key == *key
+    fn is(&self, map: MapId, key: &[u8], by: TxnId) -> bool {
+        self.by == by && self.map == map && *self.key == *key
     }
+}
+
+/// A way from one version of a row to an older one, past those in between.
+#[derive(Clone, Copy)]
+struct Jump {
+    /// The creator of the version that it leads to.
+    to: TxnId,
+    /// Number of versions that it passes, that one included.
+    span: u32,
+    /// The transaction that replaced the oldest of them which ends a row (`RowHead::ends_row`).
+    end: Option<NonZeroU64>,
+}
+
+impl Jump {
+    /// Returns the jump over the one version that `by` replaces.
+    fn step(head: RowHead, by: TxnId) -> Jump {
+        Jump { to: head.creator, span: 1, end: NonZeroU64::new(by).filter(|_| head.ends_row()) }
+    }
+
+    /// Joins jumps that follow one another.
+    fn join(self, next: Jump) -> Jump {
+        Jump { to: next.to, span: self.span.saturating_add(next.span), end: next.end.or(self.end) }
+    }
+}
+
+/// Where a way down the versions of a row has led (`VersionStore::descend`).
+pub(crate) struct Descent {
+    /// The version that was looked for, as a record; `None` if there is none.
+    pub found: Option<Vec<u8>>,
+    /// The transaction that replaced the oldest of the versions passed which ends a row.
+    pub end: Option<TxnId>,
+    /// Number of versions that were looked at.
+    pub steps: u64,
 }
 
 /// Versions that were replaced by transactions with ids of a range, in a run.
@@ -50,8 +95,9 @@ impl VersionBatch {
     }
 }
 
-/// By the row's hash.
-type VersionShard = Mutex<HashMap<u64, Vec<OldVersion>, Seed>>;
+/// By `version_hash`.
+type Versions = HashMap<u64, Vec<OldVersion>, Seed>;
+type VersionShard = Mutex<Versions>;
 
 pub(crate) struct VersionStore {
     shards: Box<[VersionShard]>,
@@ -149,8 +195,7 @@ impl VersionStore {
     fn in_memory<T>(&self, map: MapId, key: &[u8], by: TxnId, read: impl FnOnce(&OldVersion) -> T) -> Option<T> {
         let (hash, shard) = self.place(map, key);
         let shard = shard.lock();
-        let mut olds = shard.get(&hash).into_iter().flatten();
-        olds.find(|old| old.by == by && old.is_of(map, key)).map(read)
+        shard.get(&version_hash(hash, by))?.iter().find(|old| old.is(map, key, by)).map(read)
     }
 
     /// Returns the approximate memory that old versions take.
@@ -158,39 +203,74 @@ impl VersionStore {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds `record`, which `by` replaces. Called under the latch of the row's leaf.
-    pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) {
+    /// Adds `record`, which `by` replaces. Called under the latch of the row's leaf. Fails if it is not the record of a row.
+    pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) -> Result<()> {
+        let step = Jump::step(RowHead::parse(record)?.0, by);
         self.bytes.fetch_add(cost(key, record), Ordering::Relaxed);
-        let old = OldVersion { map, key: key.into(), by, record: record.into() };
         let (hash, shard) = self.place(map, key);
-        shard.lock().entry(hash).or_default().push(old);
+        let mut shard = shard.lock();
+        let jump = Self::jump_over(&shard, (map, key, hash), step);
+        let old = OldVersion { map, key: key.into(), by, record: record.into(), jump };
+        shard.entry(version_hash(hash, by)).or_insert_with(|| Vec::with_capacity(1)).push(old);
+        Ok(())
     }
 
-    /// Returns the newest version before that of `creator` which `sees` accepts, as a record.
+    /// Returns the jump of a new version: over the next two jumps if these are equally long, otherwise a step. So the jumps are as the digits of a skew-binary
+    /// number, and few of them lead from any version to any older one.
+    fn jump_over(shard: &Versions, (map, key, hash): (MapId, &[u8], u64), step: Jump) -> Jump {
+        let jump_of = |by: TxnId| {
+            let olds = shard.get(&version_hash(hash, by))?;
+            olds.iter().find(|old| old.is(map, key, by)).map(|old| old.jump)
+        };
+        let Some(first) = jump_of(step.to) else { return step };
+        match jump_of(first.to) {
+            Some(second) if second.span == first.span => step.join(first).join(second),
+            _ => step,
+        }
+    }
+
+    /// Goes from the version of `creator` down to the newest older one which `stops` accepts.
     ///
-    /// Each step goes from a version to the one that it replaced. A transaction that is rolled back meanwhile leaves no step.
-    pub fn find(
-        &self,
-        map: MapId,
-        key: &[u8],
-        creator: TxnId,
-        sees: impl Fn(TxnId) -> bool,
-    ) -> Result<Option<Vec<u8>>> {
-        let mut by = creator;
+    /// `stops` is given the creators of versions, and accepts all that are older than one that it accepts. A transaction that is rolled back meanwhile leaves no
+    /// way down.
+    pub fn descend(&self, map: MapId, key: &[u8], creator: TxnId, stops: impl Fn(TxnId) -> bool) -> Result<Descent> {
+        let (mut at, mut way) = (creator, Descent { found: None, end: None, steps: 0 });
+        let mut record = Vec::new();
         loop {
-            let Some(record) = self.replaced(map, key, by)? else { return Ok(None) };
-            by = RowHead::parse(&record)?.0.creator;
-            if sees(by) {
-                return Ok(Some(record));
+            way.steps += 1;
+            record.clear();
+            let in_memory = self.in_memory(map, key, at, |old| {
+                record.extend_from_slice(&old.record);
+                old.jump
+            });
+            if in_memory.is_none() {
+                match self.in_files(map, key, at)? {
+                    Some(replaced) => record = replaced,
+                    None => return Ok(way),
+                }
             }
+            let head = RowHead::parse(&record)?.0;
+            if stops(head.creator) {
+                way.found = Some(record);
+                return Ok(way);
+            }
+            let is_passed = |jump: &Jump| jump.span > 1 && !stops(jump.to);
+            let Jump { to, end, .. } = in_memory.filter(is_passed).unwrap_or(Jump::step(head, at));
+            way.end = end.map(NonZeroU64::get).or(way.end);
+            at = to;
         }
     }
 
     /// Returns the version that `by` has replaced.
     pub fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
-        if let Some(record) = self.in_memory(map, key, by, |old| old.record.to_vec()) {
-            return Ok(Some(record));
+        match self.in_memory(map, key, by, |old| old.record.to_vec()) {
+            Some(record) => Ok(Some(record)),
+            None => self.in_files(map, key, by),
         }
+    }
+
+    /// Does the same where it is not in memory.
+    fn in_files(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
         if self.run_count.load(Ordering::SeqCst) == 0 {
             return Ok(None);
         }
@@ -216,47 +296,19 @@ impl VersionStore {
     pub fn remove(&self, map: MapId, key: &[u8], by: TxnId) {
         let (hash, shard) = self.place(map, key);
         let mut shard = shard.lock();
-        let Some(olds) = shard.get_mut(&hash) else { return };
-        olds.retain(|old| {
-            let goes = old.by == by && old.is_of(map, key);
+        let Entry::Occupied(mut olds) = shard.entry(version_hash(hash, by)) else { return };
+        olds.get_mut().retain(|old| {
+            let goes = old.is(map, key, by);
             if goes {
                 self.bytes.fetch_sub(cost(key, &old.record), Ordering::Relaxed);
             }
             !goes
         });
-        if olds.is_empty() {
-            shard.remove(&hash);
+        if olds.get().is_empty() {
+            olds.remove();
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(writer: TxnId, is_delete_marked: bool, value: &[u8]) -> Vec<u8> {
-        [
-            &RowHead { creator: writer, is_delete_marked, is_long: false, is_new_row: false, keeps_key: false }.bytes(),
-            value,
-        ]
-        .concat()
-    }
-
-    #[test]
-    fn the_newest_version_that_may_be_seen_is_found() {
-        let versions = VersionStore::default();
-        versions.push(7, b"k", 20, &record(10, false, b"first"));
-        versions.push(7, b"k", 30, &record(20, true, b""));
-        let find = |limit: TxnId| versions.find(7, b"k", 30, |writer| writer <= limit).unwrap();
-        assert_eq!(find(5), None);
-        assert_eq!(RowHead::parse(&find(15).unwrap()).unwrap().1, b"first");
-        assert!(RowHead::parse(&find(25).unwrap()).unwrap().0.is_delete_marked);
-        assert_eq!(versions.find(8, b"k", 30, |_| true).unwrap(), None);
-        assert_eq!(versions.find(7, b"k", 40, |_| true).unwrap(), None, "40 has been taken back and leads nowhere");
-        versions.remove(7, b"k", 20);
-        assert_eq!(find(15), None);
-        versions.remove(7, b"k", 30);
-        assert_eq!(versions.bytes(), 0);
-        assert!(RowHead::parse(b"short").is_err());
-    }
-}
+mod tests;

@@ -118,6 +118,46 @@ fn a_row_that_took_the_key_of_another_is_not_that_one() {
 }
 
 #[test]
+fn a_snapshot_reaches_its_version_of_a_row_in_few_steps() {
+    const COMMITS: u32 = 2000;
+    let world = World::new(15);
+    let map = filled(&world, &[("kept", "0"), ("moved", "0"), ("reborn", "0")]);
+    let mut txns: Vec<Transaction> = (0..4).map(|_| reader(&world)).collect();
+    change(&world, |other| rename(other, map, b"moved", b"there", b"0"));
+    for number in 1..=COMMITS {
+        let value = number.to_string();
+        change(&world, |other| {
+            assert!(other.update(map, b"kept", value.as_bytes()).unwrap());
+            assert!(other.update(map, b"there", value.as_bytes()).unwrap());
+            // Half of its versions are deletions.
+            match number % 2 {
+                0 => put(other, map, b"reborn", value.as_bytes()),
+                _ => assert!(other.delete(map, b"reborn").unwrap()),
+            }
+        });
+        if number == COMMITS / 2 {
+            txns.push(reader(&world));
+        }
+    }
+    let newest = COMMITS.to_string().into_bytes();
+    for (nth, txn) in txns.iter_mut().enumerate() {
+        let (is_early, before) = (nth < 4, world.engine.metrics().version_steps.get());
+        let mut value = Vec::new();
+        assert!(txn.get(map, b"kept", &mut value).unwrap());
+        assert_eq!(value, if is_early { b"0".to_vec() } else { (COMMITS / 2).to_string().into_bytes() });
+        assert_eq!(seen(txn, map, b"kept"), (LockedRow::Newer(None), newest.clone()));
+        assert_eq!(seen(txn, map, b"reborn").0, LockedRow::Gone);
+        if is_early {
+            assert_eq!(seen(txn, map, b"moved"), (LockedRow::Newer(Some(b"there".to_vec())), newest.clone()));
+        }
+        let steps = world.engine.metrics().version_steps.get() - before;
+        assert!(steps < 200, "{steps} steps for five lookups among {COMMITS} versions (EN-99)");
+        // The locks are free for the next one.
+        std::mem::replace(txn, rows(&world).begin(Isolation::ReadCommitted)).rollback();
+    }
+}
+
+#[test]
 fn a_transaction_of_one_snapshot_fails_at_newer_versions() {
     let world = World::new(4);
     let map = filled(&world, &[("a", "1"), ("b", "2"), ("c", "3")]);
