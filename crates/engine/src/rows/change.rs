@@ -170,13 +170,19 @@ impl Transaction {
                     let queue = |txn: &mut Self| txn.change_queue(version, Some(&entry));
                     return self.second_half(before, queue).map(|()| true);
                 }
-                ChangeOutcome::NoRow => return Ok(false),
+                ChangeOutcome::NoRow => {
+                    self.wait_mode.suspends = suspends;
+                    return Ok(false);
+                }
                 ChangeOutcome::Unseen => return Err(Error::SerializationFailure { is_deleted: false }),
                 // It may have been replaced since, and its segments may be gone.
                 ChangeOutcome::Exists(record) => {
                     self.note_key(map.id, key);
                     match rows.load(RowValue::parse(&record)?.1, old) {
-                        Ok(()) => return Ok(false),
+                        Ok(()) => {
+                            self.wait_mode.suspends = suspends;
+                            return Ok(false);
+                        }
                         Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                         Err(_) => {}
                     }

@@ -1,6 +1,6 @@
 //! Row locks and snapshots of two sessions, as far as nobody has to wait. tests/clients/sql/postgres_anomalies.txt has the waits.
 
-use crate::world::{Client, World, check};
+use crate::world::{Client, World, check, resumed, suspend};
 
 fn two(setup: &str) -> (World, Client, Client) {
     let mut world = World::new();
@@ -111,6 +111,25 @@ fn a_limit_locks_the_rows_that_it_returns() {
     check(other.run("select a from t order by a limit 1 for update skip locked"), "2");
     let parent = "select t.a from t, (values (1), (2)) v (x) where x = a order by b for update of t skip locked";
     check(other.run(parent), "2");
+}
+
+#[test]
+fn an_insert_that_meets_a_locked_row_waits_for_it_without_a_thread() {
+    let (mut world, mut one, mut other) = two("create table t (a int primary key, b int)\ninsert into t values (1, 0)");
+    check(one.lines("begin\nselect a from t for update"), "BEGIN\n1");
+    let text = "insert into t values (1, 1) on conflict (a) do update set b = t.b + excluded.b";
+    let mut third = world.session();
+    // A wait that blocks its thread ends.
+    let mut waiting = [&mut other, &mut third].map(|client| {
+        check(client.run("set lock_timeout = '20s'"), "SET");
+        let wait = suspend(client, text);
+        (client, wait)
+    });
+    check(one.run("commit"), "COMMIT");
+    for (client, _wait) in &mut waiting {
+        check(resumed(client), "INSERT 0 1");
+    }
+    check(one.run("select b from t"), "2");
 }
 
 #[test]
