@@ -12,7 +12,7 @@ pub use datum::Collation;
 /// The number of a declared type. Each dialect has its own range of numbers, so a number names one type of one dialect.
 ///
 /// Numbers below 16 belong to the core. Those from 16 to 2^31 - 1 are PostgreSQL's object identifiers of types, those from 2^31 on MySQL's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(pub u32);
 
 impl TypeId {

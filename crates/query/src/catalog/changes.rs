@@ -82,7 +82,8 @@ impl Changes {
         lay(&mut over, &self.views, |schema| &mut schema.views);
         lay(&mut over, &self.sequences, |schema| &mut schema.sequences);
         lay(&mut over, &self.types, |schema| &mut schema.types);
-        over.types_version += u64::from(!self.types.is_empty());
+        // The rows of a view have a type, too.
+        over.types_version += u64::from(!self.types.is_empty() || !self.views.is_empty());
         self.access.lay_over(&mut over.access);
         lay_over(&self.session_defaults, &mut over.session_defaults);
         lay_over(&self.default_access, &mut over.default_access);

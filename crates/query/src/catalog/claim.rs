@@ -13,7 +13,8 @@
 //!   'L' 0 'd' key         exclusive: the settings of new sessions are changed
 //!   'L' 0 'f' key         exclusive: the privileges of new objects are changed
 //!   'v' id, 'q' id        exclusive: a view or sequence is changed or dropped
-//!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed
+//!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed;
+//!                         the same for the type of the rows of the table or view of that number
 //! ```
 
 use std::sync::Arc;

@@ -25,6 +25,7 @@ pub mod objects;
 pub mod pending;
 mod persisted;
 pub mod record;
+pub mod row_type;
 pub mod sampling;
 pub mod schema;
 pub mod schema_name;

@@ -75,17 +75,12 @@ impl Snapshot {
         self.schemas.values().flat_map(|schema| schema.types.values())
     }
 
-    /// Returns a type and those that are over it, directly or through others.
+    /// Returns a type and those that are over it, directly or through others and rows of relations.
     pub fn user_types_over(&self, ty: &UserType) -> Vec<Arc<UserType>> {
-        let mut family: Vec<Arc<UserType>> = self.user_types().filter(|known| known.id == ty.id).cloned().collect();
-        let mut at = 0;
-        while let Some(inner) = family.get(at).cloned() {
-            at += 1;
-            let over = self.user_types().filter(|over| over.is_over(&inner));
-            let new: Vec<_> = over.filter(|over| !family.iter().any(|known| known.id == over.id)).cloned().collect();
-            family.extend(new);
-        }
-        family
+        let found = self.types_containing(&ty.numbers);
+        let own = self.user_types().filter(|known| known.id == ty.id);
+        let over = self.user_types().filter(|known| known.id != ty.id);
+        own.chain(over.filter(|over| over.numbers.iter().any(|number| found.contains(number)))).cloned().collect()
     }
 
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {

@@ -12,7 +12,6 @@ use datum::{Fault, Result};
 
 use crate::catalog::codec::{DefinitionHead, In, Out};
 use crate::catalog::object_id::{Maker, ObjectId};
-use crate::catalog::table::Table;
 use crate::types::{Type, TypeId};
 
 /// The version of a definition.
@@ -94,26 +93,11 @@ pub struct EnumLabel {
 }
 
 impl UserType {
-    /// Returns whether a column of the table has the type.
-    pub fn is_used_by(&self, table: &Table) -> bool {
-        table.columns.iter().any(|column| self.numbers.contains(&column.ty.id))
-    }
-
     /// Returns the type of the records that are its values, if it is a composite type.
     pub fn row(&self) -> Option<&Arc<RecordType>> {
         match &self.definition {
             TypeDefinition::Composite(composite) => Some(&composite.row),
             TypeDefinition::Enumeration(_) | TypeDefinition::Domain(_) => None,
-        }
-    }
-
-    /// Returns whether an attribute of the type, or the values behind a domain, have another type or are arrays of it.
-    pub fn is_over(&self, inner: &UserType) -> bool {
-        let is_it = |number: u32| inner.numbers.contains(&TypeId(number));
-        match &self.definition {
-            TypeDefinition::Enumeration(_) => false,
-            TypeDefinition::Domain(domain) => is_it(domain.base.id.0),
-            TypeDefinition::Composite(composite) => composite.row.fields.iter().any(|field| is_it(field.number)),
         }
     }
 

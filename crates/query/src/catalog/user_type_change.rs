@@ -26,7 +26,7 @@ impl Writing<'_> {
             }
             None => self.claim_name(&ty.schema, &ty.name)?,
         }
-        self.hold(|used| ty.is_over(used))?;
+        self.hold_types_of(ty.inner().into_iter())?;
         if let Some(old) = &old {
             self.drop_comments_gone(old.ids(), ty.ids())?;
         }
@@ -50,24 +50,7 @@ impl Writing<'_> {
 
     /// Fails if another transaction has meanwhile made a table or a type that uses the type.
     fn check_users(&self, ty: &UserType) -> Result<()> {
-        let published = self.catalog.published();
-        let family = published.user_types_over(ty);
-        for over in family.iter().filter(|over| over.id != ty.id) {
-            let seen = self.snapshot.user_type(&over.schema, &over.name);
-            let is_changed = self.pending.changes.types.contains_key(&*name_of(&over.schema, &over.name));
-            if !is_changed && !seen.is_some_and(|seen| Arc::ptr_eq(seen, over)) {
-                return Err(Fault::ConcurrentChange);
-            }
-        }
-        for table in published.schemas.values().flat_map(|schema| schema.tables.values()) {
-            let seen = self.snapshot.schemas.get(&table.schema).and_then(|schema| schema.tables.get(&table.name));
-            let is_replaced = self.pending.changes.concern(&table.schema, &table.name)
-                || seen.is_some_and(|seen| Arc::ptr_eq(seen, table));
-            if !is_replaced && family.iter().any(|ty| ty.is_used_by(table)) {
-                return Err(Fault::ConcurrentChange);
-            }
-        }
-        Ok(())
+        self.check_users_of(&ty.numbers, Some(ty.id))
     }
 
     fn forget_type_pieces(&mut self, id: ObjectId) -> Result<()> {
@@ -95,29 +78,19 @@ impl Writing<'_> {
 
     /// Locks the types of a table's columns, so that none is dropped before the transaction ends.
     pub(super) fn hold_types(&mut self, table: &Table) -> Result<()> {
-        self.hold(|ty| ty.is_used_by(table))
+        self.hold_types_of(table.columns.iter().map(|column| column.ty.id))
     }
 
-    /// Locks the types that are used, and those that they are over.
-    fn hold(&mut self, is_used: impl Fn(&UserType) -> bool) -> Result<()> {
-        let mut used: Vec<Arc<UserType>> = self.snapshot.user_types().filter(|ty| is_used(ty)).cloned().collect();
-        let mut at = 0;
-        while let Some(over) = used.get(at).cloned() {
-            at += 1;
-            let inner = self.snapshot.user_types().filter(|inner| over.is_over(inner));
-            let new: Vec<_> = inner.filter(|inner| !used.iter().any(|known| known.id == inner.id)).cloned().collect();
-            used.extend(new);
+    /// Locks a type that is used.
+    pub(super) fn hold_type(&mut self, ty: &UserType) -> Result<()> {
+        self.lock(&type_key(ty.id, 0), Strength::Shared)?;
+        // A change of the type leaves the table's rows as they are.
+        let now = self.catalog.published();
+        let is_gone = !now.user_types().any(|known| known.id == ty.id);
+        match is_gone && !self.pending.changes.types.contains_key(&*name_of(&ty.schema, &ty.name)) {
+            true => Err(Fault::ConcurrentChange),
+            false => Ok(()),
         }
-        for ty in used {
-            self.lock(&type_key(ty.id, 0), Strength::Shared)?;
-            // A change of the type leaves the table's rows as they are.
-            let now = self.catalog.published();
-            let is_gone = !now.user_types().any(|known| known.id == ty.id);
-            if is_gone && !self.pending.changes.types.contains_key(&*name_of(&ty.schema, &ty.name)) {
-                return Err(Fault::ConcurrentChange);
-            }
-        }
-        Ok(())
     }
 
     fn check_type(&self, ty: &UserType) -> Result<()> {

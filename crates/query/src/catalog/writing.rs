@@ -152,6 +152,7 @@ impl Writing<'_> {
         }
         if let Some(old) = &old {
             self.drop_comments_gone(old.ids(), table.ids())?;
+            self.claim_changed_row(old, Some(&table))?;
         }
         self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
@@ -186,6 +187,7 @@ impl Writing<'_> {
 
     pub fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.forget_name(table)?;
+        self.claim_changed_row(table, None)?;
         self.drop_access(table.id)?;
         self.drop_comments_of(table.ids())?;
         if table.temporary {
@@ -215,6 +217,7 @@ impl Writing<'_> {
             return Ok(());
         }
         if let Some(old) = self.snapshot.view(&view.schema, &view.name).cloned() {
+            self.claim_changed_row_of_view(&old, Some(&view))?;
             self.take_view_out(&old)?;
         }
         self.claim_name(&view.schema, &view.name)?;
@@ -228,6 +231,7 @@ impl Writing<'_> {
     }
 
     pub fn drop_view(&mut self, view: &View) -> Result<()> {
+        self.claim_changed_row_of_view(view, None)?;
         self.drop_access(view.id)?;
         self.drop_comments_of([view.id])?;
         self.take_view_out(view)

@@ -5,18 +5,19 @@
 //! another one: the holder of the second may want the first.
 
 use crate::types::MysqlType as _;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datum::Fault;
 use syntax::tree::{self, ReferentialAction};
 
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
 use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
-use query::catalog::object_id::UNNUMBERED;
+use query::catalog::object_id::{ObjectId, UNNUMBERED};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
@@ -271,7 +272,8 @@ impl Session {
             let name = key.map(|key| key.name.clone()).unwrap_or_default();
             return Err(error::FK_CANNOT_DROP_PARENT.with(&[&table.name, &name, &child.name]));
         }
-        Ok(())
+        let ids: BTreeSet<ObjectId> = gone.iter().map(|table| table.id).collect();
+        check_rows_unused(snapshot, &ids)
     }
 
     /// Refuses TRUNCATE of a referenced table, since it does not check each row.
@@ -344,4 +346,12 @@ pub(super) fn follow_names(
         }
     }
     Ok(())
+}
+
+/// Refuses to drop relations whose rows are values of another table's column.
+pub(super) fn check_rows_unused(snapshot: &Snapshot, gone: &BTreeSet<ObjectId>) -> Result<()> {
+    let remains = |table: &Table| !gone.contains(&table.id);
+    let Some((user, column)) = snapshot.column_of_rows(gone.iter().copied(), remains) else { return Ok(()) };
+    let what = format!("DROP of a table or view whose row type column '{column}' of table '{}' has", user.name);
+    Err(SqlError::unsupported(what))
 }

@@ -22,6 +22,7 @@ use crate::rights::{Privileges, Rights};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::session::definition_parser::check_name;
+use crate::session::foreign::check_rows_unused;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
 use crate::types::{CollationName as _, Column, MysqlType as _, Type};
@@ -247,6 +248,7 @@ impl Session {
         let mut writing = self.core.begin_own_change(db.instance(), self.mdl_wait());
         for view in &found {
             if let Some(view) = writing.snapshot.view(&view.schema, &view.name).cloned() {
+                check_rows_unused(&writing.snapshot, &BTreeSet::from([view.id]))?;
                 writing.drop_view(&view)?;
             }
         }

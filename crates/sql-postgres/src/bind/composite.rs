@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datum::value::RecordType;
-use query::catalog::objects::Object;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::types::{Collation, Type};
 use syntax::postgres::tree::{Ident, Indirection};
@@ -19,7 +18,7 @@ use crate::functions::CastContext;
 use crate::functions::record::{ROW, SET_FIELD};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, column_type};
-use crate::types::user;
+use crate::types::{row_type, user};
 
 /// Binds the value of an assignment to a part of a column, and brings it to the type of the part.
 pub type PartValue<'v, B> = dyn FnMut(&mut B, (Oid, i32)) -> Result<Expr> + 'v;
@@ -28,11 +27,18 @@ impl Binder<'_> {
     /// Returns the rows of a composite type, or of arrays of one; `None` for another type.
     pub fn composite_row(&self, ty: Oid) -> Option<Arc<RecordType>> {
         let element = registry::by_oid(ty).map_or(ty, |row| if row.element == 0 { ty } else { row.element });
-        let id = user::object_of(element).filter(|_| user::is_composite(element))?;
-        match self.environment.snapshot.object(id) {
-            Some(Object::Type(found)) => found.row().cloned(),
-            _ => None,
+        if !user::is_composite(element) {
+            return None;
         }
+        row_type::definition(&self.environment.snapshot, element)?.row().cloned()
+    }
+
+    /// Returns the OID of the row type of a relation by its schema's name and its own.
+    pub fn rows_of_relation(&self, schema: &str, name: &str) -> Option<Oid> {
+        let schema = [schema.to_owned()];
+        let environment = &self.environment;
+        let (ty, _) = row_type::find(&environment.snapshot, environment.database, &schema, name)?;
+        (ty.name == name).then(|| user::oid_of(&ty))
     }
 
     /// Coerces to a composite type. `None`: there is no such cast in the context.

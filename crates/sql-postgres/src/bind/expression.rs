@@ -199,6 +199,9 @@ impl Binder<'_> {
         if row.is_none()
             && let Some(row) = self.row_type_named(parts)?
         {
+            if let Some([rows, arrays]) = self.numbers_of_rows(&row) {
+                return Ok((if array_bounds.is_empty() { rows } else { arrays }, -1));
+            }
             let ty = if array_bounds.is_empty() { oid::RECORD } else { oid::RECORD_ARRAY };
             return Ok((ty, self.known_row_type(row)));
         }

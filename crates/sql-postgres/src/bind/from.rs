@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use query::catalog::Snapshot;
 use query::catalog::object_id::ObjectId;
+use query::catalog::row_type::numbers;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table;
 use query::nodes::expr::{Case, Expr};
@@ -485,6 +486,7 @@ impl Binder<'_> {
                 let bound = self.view(&view)?;
                 let mut operands = self.derived(&shown, bound.columns, columns, bound.node)?;
                 operands.names[0].table_name = Some(view.name.clone());
+                operands.names[0].composite = numbers(view.id).map(|[rows, _]| rows.0);
                 operands.names[0].schema = schema_shown(&view.schema).filter(|_| alias.is_none());
                 Ok(operands)
             }
@@ -707,7 +709,7 @@ pub fn names_of(table: &Table, shown: &str, offset: usize) -> NameItem {
         is_relation_visible: true,
         are_columns_visible: true,
         is_scalar: false,
-        composite: None,
+        composite: numbers(table.id).map(|[rows, _]| rows.0),
         presence: Presence::Always,
     }
 }

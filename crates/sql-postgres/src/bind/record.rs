@@ -26,7 +26,7 @@ use crate::types::io::IoContext;
 use crate::types::oid::{self, Oid};
 use crate::types::record::{anonymous_input, field, input, is_row, number_of_relation, type_of};
 use crate::types::registry::{self, column_type};
-use crate::types::user;
+use crate::types::{row_type, user};
 use crate::value::Value;
 
 /// The most fields of a row.
@@ -181,7 +181,7 @@ impl Binder<'_> {
         let names: Vec<String> =
             columns.iter().map(|column| own_name(column).unwrap_or_else(|| column.name.clone())).collect();
         let ty = match item.composite.and_then(|composite| self.composite_row(composite)) {
-            Some(row) if row.fields.len() == values.len() => row,
+            Some(row) if row.fields.len() == values.len() && (!item.is_stored() || is_row_of(&row, &types)) => row,
             _ => self.type_of_fields(number, names.iter().map(String::as_str).zip(types)),
         };
         let is_null = |value: &Expr| Expr::IsNull(Box::new(value.clone()));
@@ -338,12 +338,26 @@ impl Binder<'_> {
                 self.tables_of_row_types(table);
                 shown.map(|column| (column.name.clone(), column.ty.clone())).collect()
             }
-            FoundRelation::View(view) => view.columns.iter().cloned().zip(view.types.iter().cloned()).collect(),
+            FoundRelation::View(view) => {
+                if !view.temporary && !self.views.iter().any(|known| known.id == view.id) {
+                    self.views.push(view.clone());
+                }
+                view.columns.iter().cloned().zip(view.types.iter().cloned()).collect()
+            }
             FoundRelation::System(system) => {
                 system.columns_as("").into_iter().map(|column| (column.name, column.ty)).collect()
             }
             FoundRelation::Sequence(_) => return Ok(None),
         };
+        let own = match &found {
+            FoundRelation::Table(table) => row_type::of_table(table),
+            FoundRelation::View(view) => row_type::of_view(view),
+            _ => None,
+        };
+        if let Some(row) = own.as_ref().and_then(|ty| ty.row()) {
+            self.user_types.extend(user::object_of(row.number));
+            return Ok(Some(row.clone()));
+        }
         let number = match &found {
             FoundRelation::Table(table) => number_of_relation(table.id),
             FoundRelation::View(view) => number_of_relation(view.id),
@@ -359,6 +373,12 @@ impl Binder<'_> {
             fields.push((name, own));
         }
         Ok(Some(self.type_of_fields(number, fields.iter().map(|(name, ty)| (name.as_str(), ty.clone())))))
+    }
+
+    /// Returns the types of rows that have a type of their own, and of arrays of them.
+    pub fn numbers_of_rows(&self, row: &RecordType) -> Option<[Oid; 2]> {
+        let arrays = registry::array_of(row.number).filter(|_| user::is_composite(row.number))?;
+        Some([row.number, arrays])
     }
 
     /// Keeps a table whose row type the statement uses as it is.
@@ -475,6 +495,11 @@ fn array_of_rows(row: &Arc<RecordType>, text: &str, io: &IoContext) -> Result<Va
         });
     }
     Ok(Value::Array(Array::new(registry::shape_of(oid::RECORD), texts.dimensions(), values)))
+}
+
+/// Returns whether a relation's row type has these columns: the definition that is being made of it may have others.
+fn is_row_of(row: &RecordType, types: &[Type]) -> bool {
+    row.fields.iter().map(|field| field.number).eq(types.iter().map(registry::oid_of))
 }
 
 /// Returns the type of an item of a row, which may be unknown.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use query::catalog::access::{AccessGrant, AccessKey, AccessRecord};
+use query::catalog::object_id::ObjectId;
+use query::catalog::row_type::{has_row_of, numbers};
 use query::catalog::table::{Default, Identity, Index, Table};
 use query::catalog::table_lock::TableMode;
 use query::catalog::{Snapshot, Writing};
@@ -16,10 +18,10 @@ use syntax::postgres::tree::{
 use crate::bind::rights::column_key;
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
-use crate::define::composite::Reshape;
+use crate::define::composite::{Reshape, member_of_itself};
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
 use crate::define::domain::NewDomainCheck;
-use crate::define::materialized::check_of_materialized;
+use crate::define::materialized::{check_of_materialized, kind_of};
 use crate::define::names::{Relation, not_a};
 use crate::define::object_name::has_constraint;
 use crate::define::source::{after_word, balanced};
@@ -301,6 +303,7 @@ impl Session {
         let mut draft = Draft::new(&old);
         change(self, &mut draft, &writing.snapshot)?;
         draft.drop_unused_columns();
+        self.check_row_type(&draft, &writing.snapshot)?;
         let sequences = std::mem::take(&mut draft.sequences);
         self.make_sequences(&mut draft.new, sequences, &mut writing)?;
         self.settle_rows(&mut draft, &mut writing)?;
@@ -320,6 +323,34 @@ impl Session {
             self.touch(&mut writing, &ends.tied)?;
         }
         self.finish(writing)
+    }
+
+    /// Fails for a change of a table's row type while a column has values of it (QU-70), and for a row that would be within itself.
+    fn check_row_type(&mut self, draft: &Draft, snapshot: &Snapshot) -> Result<()> {
+        let (table, Some(own)) = (&draft.old, numbers(draft.old.id)) else { return Ok(()) };
+        if has_row_of(table, &draft.new) {
+            return Ok(());
+        }
+        let containing = snapshot.types_containing(&own);
+        if draft.new.columns.iter().any(|column| containing.contains(&column.ty.id)) {
+            return Err(member_of_itself(own[0].0));
+        }
+        self.check_no_rows(snapshot, table.id, kind_of(table), &table.name)
+    }
+
+    /// Fails if a column has rows of a relation, which is about to change.
+    pub(super) fn check_no_rows(
+        &mut self,
+        snapshot: &Snapshot,
+        relation: ObjectId,
+        kind: &str,
+        name: &str,
+    ) -> Result<()> {
+        let Some((user, column)) = snapshot.column_of_rows(std::iter::once(relation), |_| true) else { return Ok(()) };
+        let first = numbers(relation).and_then(|[rows, _]| self.column_with_type(rows.0));
+        let column = first.unwrap_or_else(|| format!("{}.{column}", user.name));
+        let message = format!("cannot alter {kind} \"{name}\" because column \"{column}\" uses its row type");
+        Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
     /// Brings rows and indexes into the form of the new definition, and checks them against what is new in it.

@@ -7,6 +7,7 @@ use query::catalog::table::{Default, Generated, Identity, Table, TableColumn};
 use syntax::postgres::tree::{ColumnDef, Constraint, ConstraintKind, DefElem, Expr, TypeName};
 
 use crate::bind::{self, TableExpression};
+use crate::define::composite::check_levels;
 use crate::define::source::{after_word, balanced, within_parentheses};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
@@ -57,7 +58,10 @@ impl Session {
         let (oid, typmod) =
             self.with_environment(&[], |environment, ctx| bind::bind_type_name(environment, ctx, text, ty))?;
         match registry::by_oid(oid) {
-            Some(row) if row.kind.has_values() => Ok((registry::column_type(oid, typmod, true), None)),
+            Some(row) if row.kind.has_values() => {
+                check_levels(&self.catalog, oid)?;
+                Ok((registry::column_type(oid, typmod, true), None))
+            }
             Some(row) => {
                 let message = format!("column has pseudo-type {}", row.name);
                 Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))

@@ -11,7 +11,7 @@ use datum::{Array, Storage};
 use query::catalog::Snapshot;
 use query::catalog::table::{Default, Table};
 use query::catalog::user_type::{CompositeAttribute, CompositeDefinition, TypeDefinition, UserType};
-use query::types::TypeId;
+use query::types::{Type, TypeId};
 use syntax::postgres::tree::{AlterAttributeCmd, AlterCompositeStmt, AnyName, AttributeDef, CreateCompositeStmt};
 
 use crate::bind::{self, TableExpression};
@@ -20,7 +20,7 @@ use crate::define::names::{find, has_relation};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::types::oid::{self, Oid};
-use crate::types::{record, registry, user};
+use crate::types::{record, registry, row_type, user};
 use crate::value::Value;
 
 /// The most attributes that a type can have had.
@@ -63,8 +63,6 @@ fn within(number: Oid, bases: &BTreeMap<Oid, Oid>) -> Option<Oid> {
 
 /// Returns how many composite types lie within each other in values of these types, each of which is counted once.
 fn levels(snapshot: &Snapshot, types: impl Iterator<Item = Oid>) -> usize {
-    let rows: BTreeMap<Oid, &Arc<RecordType>> =
-        snapshot.user_types().filter_map(|ty| Some((user::oid_of(ty), ty.row()?))).collect();
     let domains = snapshot.user_types().filter_map(|ty| Some((user::oid_of(ty), user::domain(ty).ok()?)));
     let bases = domains.map(|(ty, domain)| (ty, registry::oid_of(&domain.base))).collect();
     let mut level: BTreeSet<Oid> = types.filter_map(|ty| within(ty, &bases)).collect();
@@ -72,10 +70,25 @@ fn levels(snapshot: &Snapshot, types: impl Iterator<Item = Oid>) -> usize {
     // No type is within itself, so the levels end.
     while !level.is_empty() && count <= LEVELS_MAX {
         count += 1;
-        let fields = level.iter().filter_map(|ty| rows.get(ty)).flat_map(|row| &row.fields);
+        let types: Vec<Arc<UserType>> = level.iter().filter_map(|ty| row_type::definition(snapshot, *ty)).collect();
+        let fields = types.iter().filter_map(|ty| ty.row()).flat_map(|row| &row.fields);
         level = fields.filter_map(|field| within(field.number, &bases)).collect();
     }
     count
+}
+
+/// Fails for a column of a type with too many types within each other.
+pub(super) fn check_levels(snapshot: &Snapshot, ty: Oid) -> Result<()> {
+    match user::is_of_rows(ty) && levels(snapshot, std::iter::once(ty)) > LEVELS_MAX {
+        true => Err(too_deep()),
+        false => Ok(()),
+    }
+}
+
+#[cold]
+pub(super) fn member_of_itself(ty: Oid) -> PgError {
+    let message = format!("composite type {} cannot be made a member of itself", registry::format_type(ty, None));
+    PgError::new(state::INVALID_TABLE_DEFINITION, message)
 }
 
 /// The error of a change of a type that would concern the values of a column.
@@ -301,11 +314,8 @@ impl Session {
     /// Returns an attribute of a type that is there. Fails if the type would be within itself.
     fn member(&mut self, ty: &UserType, def: &AttributeDef, text: &str) -> Result<RecordField> {
         let field = self.attribute(def, text)?;
-        let family = self.catalog.user_types_over(ty);
-        if family.iter().any(|over| over.numbers.contains(&TypeId(field.number))) {
-            let shown = registry::format_type(user::oid_of(ty), None);
-            let message = format!("composite type {shown} cannot be made a member of itself");
-            return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+        if self.catalog.types_containing(&ty.numbers).contains(&TypeId(field.number)) {
+            return Err(member_of_itself(user::oid_of(ty)));
         }
         Ok(field)
     }
@@ -373,12 +383,12 @@ impl Session {
             return Err(refused(&format!("type {}", registry::format_type(user::oid_of(domain), None))));
         }
         let views = self.views_of_database();
+        let containing = self.catalog.types_containing(&ty.numbers);
         let mut found = Vec::new();
         for table in self.tables_of_database() {
-            let is_of_type = |number: &TypeId| family.iter().any(|ty| ty.numbers.contains(number));
             let columns = table.columns.iter().enumerate();
             let columns: Vec<usize> =
-                columns.filter(|(_, column)| is_of_type(&column.ty.id)).map(|(at, _)| at).collect();
+                columns.filter(|(_, column)| containing.contains(&column.ty.id)).map(|(at, _)| at).collect();
             if columns.is_empty() {
                 continue;
             }
@@ -417,7 +427,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Returns the types with attributes of a type, and the domains over it, older ones first.
+    /// Returns the types with attributes of a type, those of rows among them, and the domains over it, older ones first.
     pub(super) fn types_over(&self, number: Oid) -> Vec<Arc<UserType>> {
         let is_it = |over: &&Arc<UserType>| match &over.definition {
             TypeDefinition::Domain(domain) => domain.base.id.0 == number,
@@ -425,6 +435,14 @@ impl Session {
             TypeDefinition::Enumeration(_) => false,
         };
         let mut over: Vec<Arc<UserType>> = self.catalog.user_types().filter(is_it).cloned().collect();
+        for schema in self.catalog.schemas.values() {
+            let has_type = |ty: &Type| ty.id.0 == number;
+            let tables = schema.tables.values();
+            let tables = tables.filter(|table| table.columns.iter().any(|column| has_type(&column.ty)));
+            over.extend(tables.filter_map(|table| row_type::of_table(table)));
+            let views = schema.views.values().filter(|view| view.types.iter().any(has_type));
+            over.extend(views.filter_map(|view| row_type::of_view(view)));
+        }
         over.sort_by_key(|over| over.id);
         over
     }

@@ -331,8 +331,8 @@ impl Session {
         let mut containers = self.catalog.user_types_over(ty);
         containers.retain(|over| !family.iter().any(|known| known.id == over.id));
         let ids: BTreeSet<ObjectId> = family.iter().chain(&containers).map(|ty| ty.id).collect();
-        let arrays = family.iter().filter_map(|ty| ty.numbers.get(1));
-        let containers: Vec<TypeId> = arrays.chain(containers.iter().flat_map(|over| &over.numbers)).copied().collect();
+        let mut containing = self.catalog.types_containing(&ty.numbers);
+        containing.retain(|number| !numbers.contains(number));
         let tables = self.own_tables();
         if validated.is_some() {
             self.refuse_containers(ty)?;
@@ -342,7 +342,7 @@ impl Session {
         writing.put_type(UserType { definition: TypeDefinition::Domain(domain), ..(**ty).clone() })?;
         self.finish(writing)?;
         for table in tables {
-            let is_one = |number: &TypeId| numbers.contains(number) || containers.contains(number);
+            let is_one = |number: &TypeId| numbers.contains(number) || containing.contains(number);
             let has_values = table.columns.iter().any(|column| is_one(&column.ty.id));
             if !has_values && !self.computes_by(&table, &ids) {
                 continue;

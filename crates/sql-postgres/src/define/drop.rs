@@ -18,9 +18,11 @@ use crate::bind::Plan;
 use crate::define::alter::CASCADE_HINT;
 use crate::define::materialized::{kind_of, view_of};
 use crate::define::names::{Relation, is_found_in, missing_schema, schema_of};
+use crate::define::type_dependents::Dependents;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::session::Session;
+use crate::types::row_type;
 
 /// The objects that a statement drops.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub(super) struct Gone {
     pub views: Vec<Arc<View>>,
     pub sequences: Vec<Arc<Sequence>>,
     pub types: Vec<Arc<UserType>>,
+    /// The dependents of the row types of its relations, which remain without them.
+    pub of_rows: Dependents,
 }
 
 impl Gone {
@@ -110,10 +114,12 @@ impl Session {
         } else if !schemas.is_empty() {
             self.drop_schemas(&schemas, *cascade)?;
         } else {
-            let what = match &objects[..] {
-                [ObjectName::Relation(_, name)] => Some(format!("{word} {}", name.name)),
-                _ => None,
-            };
+            let names = gone.tables.iter().map(|table| (&table.schema, &table.name));
+            let names = names.chain(gone.views.iter().map(|view| (&view.schema, &view.name)));
+            let mut names = names.chain(gone.sequences.iter().map(|sequence| (&sequence.schema, &sequence.name)));
+            let only = names.next().filter(|_| objects.len() == 1);
+            let only = only.map(|(schema, name)| (schema.clone(), name.clone()));
+            let what = only.map(|(schema, name)| format!("{word} {}", self.shown_relation(&schema, &name)));
             self.drop_all(gone, *cascade, what.as_deref(), &[])?;
         }
         Ok(tag.to_owned())
@@ -216,7 +222,7 @@ impl Session {
     /// Drops objects, among which are those that depend on them.
     pub(super) fn drop_with_dependents(
         &mut self,
-        gone: Gone,
+        mut gone: Gone,
         dependences: Vec<Dependence>,
         cascade: bool,
         what: Option<&str>,
@@ -240,6 +246,10 @@ impl Session {
             }
             let objects: Vec<String> = dependences.into_iter().map(|dependence| dependence.object).collect();
             self.tell_cascade(&objects);
+        }
+        let of_rows = std::mem::take(&mut gone.of_rows);
+        if !of_rows.is_empty() {
+            self.drop_dependents(of_rows)?;
         }
         let (temporary, shared) = gone.split();
         if !temporary.is_empty() {
@@ -338,9 +348,27 @@ impl Session {
                 is_new = true;
             }
             if !is_new {
-                return Ok(found);
+                break;
             }
         }
+        gone.of_rows = self.dependents_of_rows(gone)?;
+        // The row type is older than what depends on its relation.
+        let mut all = std::mem::take(&mut gone.of_rows.lines);
+        all.extend(found);
+        Ok(all)
+    }
+
+    /// Finds what depends on the row types of dropped relations and remains without them.
+    pub(super) fn dependents_of_rows(&mut self, gone: &Gone) -> Result<Dependents> {
+        let of_tables = gone.tables.iter().filter_map(|table| row_type::of_table(table));
+        let of_views = gone.views.iter().filter_map(|view| row_type::of_view(view));
+        let mut types: Vec<Arc<UserType>> = of_tables.chain(of_views).collect();
+        if types.is_empty() || !self.may_have_users(&types, gone) {
+            return Ok(Dependents::default());
+        }
+        types.retain(|ty| self.may_have_users(std::slice::from_ref(ty), gone));
+        types.sort_by_key(|ty| ty.id);
+        self.dependents_apart(&types, &[], gone)
     }
 
     /// Returns the object among those that a view reads; `None` if it reads none of them.

@@ -15,6 +15,7 @@ use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::rights::privilege::USAGE;
 use crate::session::Session;
+use crate::types::row_type;
 
 /// An object of the one name space that tables, views, sequences and indexes share in a schema.
 #[derive(Clone, Debug)]
@@ -129,6 +130,19 @@ pub fn find_type(snapshot: &Snapshot, database: &str, schemas: &[String], name: 
             Some(ty) => Some((ty.clone(), false)),
             None => of_element().map(|ty| (ty.clone(), true)),
         }
+    })
+}
+
+/// Returns the type of that name along a `search_path`: one that users have defined, or of the rows of a relation.
+pub fn find_any_type(
+    snapshot: &Snapshot,
+    database: &str,
+    schemas: &[String],
+    name: &str,
+) -> Option<(Arc<UserType>, bool)> {
+    schemas.iter().find_map(|schema| {
+        let schema = std::slice::from_ref(schema);
+        find_type(snapshot, database, schema, name).or_else(|| row_type::find(snapshot, database, schema, name))
     })
 }
 

@@ -5,10 +5,12 @@ use query::catalog::view::View;
 use syntax::postgres::tree::{ObjectName, ObjectType, RangeVar, RenamePart, RenameStmt};
 
 use crate::define::create_table::check_column_name;
+use crate::define::drop::Gone;
 use crate::define::names::{Relation, not_a, primary_name};
 use crate::define::object_name::has_constraint;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
+use crate::types::row_type;
 
 impl Session {
     pub(super) fn rename(&mut self, rename: &RenameStmt) -> Result<String> {
@@ -118,6 +120,11 @@ impl Session {
         }
         if matches!(found, Relation::Table(_) | Relation::View(_)) && self.catalog.user_type(&schema, to).is_some() {
             return Err(PgError::new(state::DUPLICATE_OBJECT, format!("type \"{to}\" already exists")));
+        }
+        if let Some(ty) =
+            row_type::of_relation(found).filter(|ty| self.may_have_users(std::slice::from_ref(ty), &Gone::default()))
+        {
+            self.refuse_texts_of(&ty, "RENAME")?;
         }
         match found {
             Relation::Table(table) => {

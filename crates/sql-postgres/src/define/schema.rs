@@ -149,6 +149,7 @@ impl Session {
         gone.types.sort_by_key(|ty| ty.id);
         // What depends on types of these schemas and is in others.
         let outside = self.dependents(&gone.types, schemas)?;
+        let of_rows = self.dependents_of_rows(&gone)?;
         let is_empty = gone.is_empty();
         if !cascade && !is_empty {
             let name = schema_of(&schemas[0]);
@@ -167,6 +168,7 @@ impl Session {
                 let schema = schema_of(schema);
                 lines.push(format!("{kind} {schema}.{object} depends on schema {schema}"));
             }
+            lines.extend(of_rows.lines.iter().map(Dependence::line));
             let message = format!("cannot drop schema {name} because other objects depend on it");
             let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
             return Err(error.detail(lines.join("\n")).hint(super::alter::CASCADE_HINT));
@@ -180,8 +182,12 @@ impl Session {
         let mut objects: Vec<String> = types.map(shown).collect();
         objects.extend(outside.lines.iter().map(|line| line.object.clone()));
         objects.extend(tables.chain(sequences).chain(views).map(shown));
+        objects.extend(of_rows.lines.iter().map(|line| line.object.clone()));
         self.tell_cascade(&objects);
         self.drop_dependents(outside)?;
+        if !of_rows.is_empty() {
+            self.drop_dependents(of_rows)?;
+        }
         let what = format!("schema {}", schema_of(&schemas[0]));
         self.drop_all(gone, cascade, Some(&what), schemas)?;
         self.look_anew();

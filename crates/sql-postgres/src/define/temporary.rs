@@ -130,7 +130,7 @@ impl Session {
             tables: schema.tables.values().cloned().collect(),
             views: schema.views.values().cloned().collect(),
             sequences: schema.sequences.values().cloned().collect(),
-            types: Vec::new(),
+            ..Gone::default()
         };
         if gone.is_empty() {
             return Ok(());
@@ -167,7 +167,7 @@ impl Gone {
         let (own_views, views) = self.views.into_iter().partition(|view: &Arc<View>| view.temporary);
         let (own_sequences, sequences) =
             self.sequences.into_iter().partition(|sequence: &Arc<Sequence>| sequence.temporary);
-        let own = Gone { tables: own_tables, views: own_views, sequences: own_sequences, types: Vec::new() };
-        (own, Gone { tables, views, sequences, types: self.types })
+        let own = Gone { tables: own_tables, views: own_views, sequences: own_sequences, ..Gone::default() };
+        (own, Gone { tables, views, sequences, types: self.types, of_rows: self.of_rows })
     }
 }

@@ -7,6 +7,7 @@ use query::catalog::object_id::ObjectId;
 use query::catalog::table::{self, Table};
 use query::catalog::user_type::{TypeDefinition, UserType};
 use query::catalog::view::View;
+use query::types::TypeId;
 
 use crate::bind::domain::{VALUE, value_table};
 use crate::bind::{self, TableExpression};
@@ -64,7 +65,46 @@ fn attributes_of(composite: &Arc<UserType>, ty: &UserType, place: usize, found: 
     }
 }
 
+impl Dependents {
+    pub fn is_empty(&self) -> bool {
+        let Dependents { parts, views, domains, attributes, domain_checks, lines: _ } = self;
+        let has_types = !domains.is_empty() || !attributes.is_empty() || !domain_checks.is_empty();
+        parts.is_empty() && views.is_empty() && !has_types
+    }
+}
+
+/// Returns whether the text of a definition may name a relation or its row type.
+fn may_name(text: &str, name: &str) -> bool {
+    text.contains(name) || name.contains('"') || text.contains("U&") || text.contains("u&")
+}
+
 impl Session {
+    /// Returns whether anything may depend on the row types of relations, but for dropped objects and views, which depend on the relation itself.
+    pub(super) fn may_have_users(&self, types: &[Arc<UserType>], gone: &Gone) -> bool {
+        let numbers: Vec<TypeId> = types.iter().flat_map(|ty| ty.numbers.iter().copied()).collect();
+        let containing = self.catalog.types_containing(&numbers);
+        let may_name = |text: &str| types.iter().any(|ty| may_name(text, &ty.name));
+        let without: BTreeSet<ObjectId> = gone.tables.iter().map(|table| table.id).collect();
+        let remains = |table: &&Arc<Table>| !without.contains(&table.id);
+        let mut tables = self.catalog.schemas.values().flat_map(|schema| schema.tables.values()).filter(remains);
+        let of_table = |table: &Arc<Table>| {
+            let of_column = |column: &table::TableColumn| {
+                let is_named = matches!(&column.default, table::Default::Expression(text) if may_name(text));
+                is_named || containing.contains(&column.ty.id)
+            };
+            table.columns.iter().any(of_column) || table.checks.iter().any(|check| may_name(&check.text))
+        };
+        let of_type = |over: &Arc<UserType>| match &over.definition {
+            TypeDefinition::Domain(domain) => {
+                let default = domain.default.as_deref().into_iter();
+                default.chain(domain.checks.iter().map(|check| &*check.text)).any(may_name)
+            }
+            _ => false,
+        };
+        let has_type = |over: &Arc<UserType>| over.numbers.iter().any(|number| containing.contains(number));
+        tables.any(of_table) || self.catalog.user_types().any(|over| has_type(over) || of_type(over))
+    }
+
     /// Drops types and, with `cascade`, what depends on them.
     pub(super) fn drop_types(&mut self, types: &[Arc<UserType>], cascade: bool) -> Result<()> {
         let dependents = self.dependents(types, &[])?;
@@ -128,21 +168,35 @@ impl Session {
 
     /// Finds what depends on types, but for objects of these schemas.
     pub(super) fn dependents(&mut self, types: &[Arc<UserType>], without: &[String]) -> Result<Dependents> {
+        self.dependents_apart(types, without, &Gone::default())
+    }
+
+    /// Finds the same, but for dropped objects.
+    pub(super) fn dependents_apart(
+        &mut self,
+        types: &[Arc<UserType>],
+        without: &[String],
+        gone: &Gone,
+    ) -> Result<Dependents> {
         let mut found = Dependents::default();
-        let views: Vec<Arc<View>> =
-            self.views_of_database().into_iter().filter(|view| !without.contains(&view.schema)).collect();
+        let is_gone = |id: ObjectId| {
+            gone.tables.iter().any(|table| table.id == id) || gone.views.iter().any(|view| view.id == id)
+        };
+        let mut views = self.views_of_database();
+        views.retain(|view| !without.contains(&view.schema) && !is_gone(view.id));
         let mut tables = self.own_tables();
-        tables.retain(|table| !without.contains(&table.schema));
+        tables.retain(|table| !without.contains(&table.schema) && !is_gone(table.id));
+        let is_dropped = |ty: &UserType| gone.types.iter().any(|gone| gone.id == ty.id);
         let domains: Vec<Arc<UserType>> = self
             .catalog
             .user_types()
-            .filter(|ty| !without.contains(&ty.schema) && matches!(ty.definition, TypeDefinition::Domain(_)))
+            .filter(|ty| !without.contains(&ty.schema) && !is_dropped(ty) && user::domain(ty).is_ok())
             .cloned()
             .collect();
         let mut composites: Vec<Arc<UserType>> = self
             .catalog
             .user_types()
-            .filter(|ty| !without.contains(&ty.schema) && ty.row().is_some())
+            .filter(|ty| !without.contains(&ty.schema) && !is_dropped(ty) && ty.row().is_some())
             .cloned()
             .collect();
         composites.sort_by_key(|ty| ty.id);

@@ -87,6 +87,9 @@ impl Session {
             fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
         if let Some(old) = &old {
             self.check_owns(&Object::view(old))?;
+            if old.columns.len() != fields.len() {
+                self.check_no_rows(&self.catalog.clone(), old.id, "view", &old.name)?;
+            }
         }
         let is_new = old.is_none();
         let (search_path, owner) = (self.search_path(), self.current_identity().current);

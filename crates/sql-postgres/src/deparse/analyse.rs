@@ -10,7 +10,7 @@ use query::catalog::table::Table as Stored;
 use crate::bind::resolve::{self, Resolution};
 use crate::bind::typing::unsupported;
 use crate::bind::{Binder, FoundOperator};
-use crate::deparse::node::{FromSource, SqlForm, SqlNode, Sublink, SublinkKind, Table, With, array_of};
+use crate::deparse::node::{FromSource, SqlForm, SqlNode, Sublink, SublinkKind, Table, WHOLE, With, array_of};
 use crate::deparse::scope::{DeparseScope, NamedSource, column, outwards};
 use crate::error::Result;
 use crate::functions::CastContext;
@@ -188,11 +188,8 @@ impl<'b, 's> Analyser<'b, 's> {
         let Some(row) = self.binder.composite_row(of).filter(|_| user::is_composite(of)) else {
             return Err(unsupported("all fields of a row in a definition"));
         };
-        let field = |field: &RecordField| {
-            let (name, ty) = (field.name.to_string(), (field.number, field.length as i32));
-            (name.clone(), SqlNode::Field { operand: Box::new(node.clone()), name, ty })
-        };
-        Ok(row.fields.iter().map(field).collect())
+        let fields = row.fields.iter().enumerate();
+        Ok(fields.map(|(at, field)| (field.name.to_string(), self.field_of(node.clone(), field, at))).collect())
     }
 
     /// Returns fields of rows and elements of arrays.
@@ -204,10 +201,12 @@ impl<'b, 's> Analyser<'b, 's> {
                 Indirection::Field(name) => {
                     let (of, _) = self.binder.base_type(of)?;
                     let row = self.binder.composite_row(of).filter(|_| user::is_composite(of));
-                    let field = row.and_then(|row| row.fields.iter().find(|field| *field.name == *name.value).cloned());
-                    let Some(field) = field else { return Err(unsupported("a field of a definition")) };
-                    let ty = (field.number, field.length as i32);
-                    node = SqlNode::Field { operand: Box::new(node), name: name.value.clone(), ty };
+                    let place =
+                        row.as_ref().and_then(|row| row.fields.iter().position(|field| *field.name == *name.value));
+                    let (Some(row), Some(place)) = (row, place) else {
+                        return Err(unsupported("a field of a definition"));
+                    };
+                    node = self.field_of(node, &row.fields[place], place);
                 }
                 Indirection::Subscript(index) => {
                     let index = self.expr(index)?;
@@ -277,7 +276,43 @@ impl<'b, 's> Analyser<'b, 's> {
                 return Ok(outwards(node, levels));
             }
         }
-        Err(unsupported(format!("the column \"{name}\" of a definition")))
+        self.whole_row(fields)
+    }
+
+    /// Returns the row of a relation of FROM by its name.
+    fn whole_row(&self, fields: &[String]) -> Result<SqlNode> {
+        let refused = || unsupported("a whole-row reference in a definition");
+        let (schema, name) = match fields {
+            [name] => (None, name),
+            [schema, name] => (Some(schema), name),
+            _ => return Err(refused()),
+        };
+        let mut hidden = false;
+        for (levels, scope) in self.scopes.iter().rev().enumerate() {
+            let is_hidden = std::mem::replace(&mut hidden, scope.hides_outer);
+            let is_meant = |named: &&NamedSource| {
+                named.alias == *name && schema.is_none_or(|schema| named.schema.as_ref() == Some(schema))
+            };
+            let Some(named) = scope.names.iter().find(is_meant).filter(|_| !is_hidden) else { continue };
+            let Some((_, SqlNode::Column { table, .. })) = named.columns.first() else { return Err(refused()) };
+            let FromSource::Relation { schema, name, .. } = &scope.tables[*table].source else {
+                return Err(refused());
+            };
+            let rows = self.binder.rows_of_relation(schema, name).ok_or_else(refused)?;
+            return Ok(SqlNode::Column { level: levels, table: *table, column: WHOLE, ty: (rows, -1) });
+        }
+        Err(unsupported(format!("the column \"{}\" of a definition", fields.join("."))))
+    }
+
+    /// Returns a field of a row: that of a relation's row is its column.
+    fn field_of(&self, node: SqlNode, field: &RecordField, place: usize) -> SqlNode {
+        let (name, ty) = (field.name.to_string(), (field.number, field.length as i32));
+        match node {
+            SqlNode::Column { level, table, column: WHOLE, ty: _ } => {
+                SqlNode::Column { level, table, column: place, ty }
+            }
+            node => SqlNode::Field { operand: Box::new(node), name, ty },
+        }
     }
 
     pub fn operator(&self, name: &str, left: Oid, right: Oid) -> Result<&'static crate::functions::PgOperator> {

@@ -17,9 +17,12 @@ pub enum SqlForm {
     Variadic,
 }
 
+/// Stands for all columns of a relation: its row.
+pub const WHOLE: usize = usize::MAX;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum SqlNode {
-    /// A column of a table of a query, counted outwards.
+    /// A column of a table of a query, counted outwards; `WHOLE` is the row of a relation.
     Column {
         level: usize,
         table: usize,

@@ -1,7 +1,7 @@
 //! Names that a query sees, and what an analysed query reads.
 
 use crate::deparse::node::{
-    FromSource, Group, Over, Query, QueryBody, Select, SortItem, SqlItem, SqlNode, Table, Ty, Window,
+    FromSource, Group, Over, Query, QueryBody, Select, SortItem, SqlItem, SqlNode, Table, Ty, WHOLE, Window,
 };
 
 /// A table of FROM as names find it.
@@ -63,7 +63,7 @@ type Met = Vec<(usize, usize, usize)>;
 pub fn columns(node: &SqlNode) -> Vec<usize> {
     let mut walk = Walk::default();
     walk.node(node, 0);
-    walk.met.into_iter().map(|(_, _, column)| column).collect()
+    walk.met.into_iter().map(|(_, _, column)| column).filter(|column| *column != WHOLE).collect()
 }
 
 /// Returns the relations that a query reads, with their columns.
@@ -165,7 +165,7 @@ impl Walk {
                 if let Some(FromSource::Relation { schema, name, .. }) =
                     query.and_then(|tables| tables.get(*table)).map(|table| table.source.clone())
                 {
-                    self.note(&schema, &name, Some(*column));
+                    self.note(&schema, &name, Some(*column).filter(|column| *column != WHOLE));
                 }
             }
             SqlNode::Const { .. } | SqlNode::SqlValue { .. } => {}

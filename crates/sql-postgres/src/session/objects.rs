@@ -6,7 +6,7 @@ use query::catalog::Snapshot;
 use query::catalog::objects::Object;
 
 use crate::define::names::{
-    PG_TEMP, Relation, find, find_type, is_found_in, primary_name, relation_path, schema_in, schema_of,
+    PG_TEMP, Relation, find, find_any_type, is_found_in, primary_name, relation_path, schema_in, schema_of,
 };
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
@@ -15,7 +15,7 @@ use crate::session::quoted;
 use crate::system::{self, oids};
 use crate::types::io::{ObjectKind, ObjectNames};
 use crate::types::oid::Oid;
-use crate::types::{registry, user};
+use crate::types::{registry, row_type, user};
 
 /// Returns the answers for a database and a `search_path`.
 pub(super) fn object_names(
@@ -27,9 +27,9 @@ pub(super) fn object_names(
     let of_find = (db.clone(), definitions.clone(), database.to_owned(), path.to_vec());
     let (of_name, of_type) = (of_find.clone(), definitions.clone());
     ObjectNames {
-        user_type: Arc::new(move |id| match of_type.object(id) {
-            Some(Object::Type(ty)) => Some(ty.clone()),
-            _ => None,
+        user_type: Arc::new(move |id| match of_type.object(id)? {
+            Object::Type(ty) => Some(ty.clone()),
+            object => row_type::of_object(object),
         }),
         find: Arc::new(move |kind, text| {
             let (db, definitions, database, path) = &of_find;
@@ -167,21 +167,21 @@ fn find_type_oid(snapshot: &Snapshot, database: &str, path: &[String], text: &st
         [schema, bare] => (std::slice::from_ref(schema), bare),
         _ => return None,
     };
-    let (ty, is_array) = find_type(snapshot, database, schemas, bare)?;
+    let (ty, is_array) = find_any_type(snapshot, database, schemas, bare)?;
     let is_array = is_array || !name.array_bounds.is_empty();
     Some(if is_array { user::array_oid_of(&ty) } else { user::oid_of(&ty) })
 }
 
 /// Returns the name of a type that users have defined, with its schema where the path leads to another one.
 fn name_type(snapshot: &Snapshot, database: &str, path: &[String], oid: Oid) -> Option<String> {
-    let Object::Type(ty) = snapshot.object(user::object_of(oid)?)? else { return None };
+    let ty = row_type::definition(snapshot, oid)?;
     let is_first = registry::by_name(&ty.name).is_none()
-        && find_type(snapshot, database, path, &ty.name).is_some_and(|(found, _)| found.id == ty.id);
+        && find_any_type(snapshot, database, path, &ty.name).is_some_and(|(found, _)| found.id == ty.id);
     let name = match is_first {
         true => quoted(&ty.name),
         false => format!("{}.{}", quoted(schema_of(&ty.schema)), quoted(&ty.name)),
     };
-    Some(if oid == user::array_oid_of(ty) { name + "[]" } else { name })
+    Some(if oid == user::array_oid_of(&ty) { name + "[]" } else { name })
 }
 
 fn name_object(

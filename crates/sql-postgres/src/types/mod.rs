@@ -54,6 +54,7 @@ pub mod range;
 pub mod record;
 pub mod reg;
 pub mod registry;
+pub mod row_type;
 pub mod snapshot;
 pub mod temporal;
 pub mod text;

@@ -9,7 +9,7 @@
 //!
 //!   bits 31 to 27   1 a composite type or arrays of one
 //!   bit 26          1 arrays
-//!   bits 25 to 0    the OID of the object
+//!   bits 25 to 0    the OID of the object: of a table or a view it is the type of its rows (`query::catalog::row_type`)
 //!
 //!   bits 31 to 29   2 a domain, 3 arrays of one
 //!   bits 28 to 24   the form of its values (`FORMS`)
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use datum::Storage;
 use datum::value::RecordType;
 use query::catalog::object_id::ObjectId;
+use query::catalog::row_type::numbers;
 use query::catalog::user_type::{DomainDefinition, EnumLabel, TypeDefinition, UserType};
 use query::types::{Type, TypeId};
 
@@ -123,11 +124,8 @@ pub fn enum_oids(id: ObjectId) -> Result<[Oid; 2]> {
 
 /// Returns the OIDs of a composite type and of its array type. An error for a number beyond those that types can have.
 pub fn composite_oids(id: ObjectId) -> Result<[Oid; 2]> {
-    const BITS: u32 = COMPOSITE_OBJECT_BITS;
-    match oids::of_object(id) {
-        object if object < 1 << BITS => Ok([object | COMPOSITE << BITS, object | COMPOSITE_ARRAY << BITS]),
-        _ => Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many objects for another type")),
-    }
+    let numbers = numbers(id).map(|numbers| numbers.map(|number| number.0));
+    numbers.ok_or_else(|| PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many objects for another type"))
 }
 
 /// Returns the OID of a domain over a type and that of its array type. A domain over arrays has none. `None`: no domain can be over the type.
@@ -192,7 +190,7 @@ fn form_is(domain: Oid, form: Oid) -> bool {
 pub fn object_of(oid: Oid) -> Option<ObjectId> {
     let bits = match oid >> OBJECT_BITS {
         ENUM | ENUM_ARRAY => OBJECT_BITS,
-        _ if matches!(oid >> COMPOSITE_OBJECT_BITS, COMPOSITE | COMPOSITE_ARRAY) => COMPOSITE_OBJECT_BITS,
+        _ if is_of_rows(oid) => COMPOSITE_OBJECT_BITS,
         _ if (FURTHER_DOMAIN..DOMAINS_END).contains(&oid) => DOMAIN_OBJECT_BITS,
         _ => return None,
     };
@@ -214,6 +212,11 @@ pub fn is_enum(oid: Oid) -> bool {
 
 pub fn is_composite(oid: Oid) -> bool {
     oid >> COMPOSITE_OBJECT_BITS == COMPOSITE
+}
+
+/// Returns whether values of a type are rows, or arrays of them.
+pub fn is_of_rows(oid: Oid) -> bool {
+    matches!(oid >> COMPOSITE_OBJECT_BITS, COMPOSITE | COMPOSITE_ARRAY)
 }
 
 pub fn is_domain(oid: Oid) -> bool {

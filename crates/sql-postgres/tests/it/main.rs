@@ -20,6 +20,7 @@ mod older_snapshots;
 mod prepared;
 mod recorded;
 mod roles;
+mod row_types;
 mod session;
 mod table_samples;
 mod table_waits;

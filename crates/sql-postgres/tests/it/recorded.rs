@@ -262,3 +262,8 @@ fn send_functions_answer_as_on_the_real_server() {
 fn settings_of_columns_are_taken_where_they_are_the_case() {
     check(include_str!("../recorded/column_settings.txt"));
 }
+
+#[test]
+fn row_types_of_relations_answer_as_on_the_real_server() {
+    check(include_str!("../recorded/row_types.txt"));
+}

@@ -1,6 +1,6 @@
 //! The names that tables and columns get in a text: each table of a query and of those around it has one of its own.
 
-use crate::deparse::node::{Query, QueryBody, SqlNode};
+use crate::deparse::node::{Query, QueryBody, SqlNode, WHOLE};
 use crate::deparse::print::{Namespace, Printer};
 
 impl Printer {
@@ -41,6 +41,10 @@ impl Printer {
     pub fn column_text(&self, level: usize, table: usize, column: usize) -> (String, String) {
         let Some(at) = self.open.len().checked_sub(1 + level) else { return Default::default() };
         let open = &self.open[at];
+        if column == WHOLE {
+            let name = Some(&open.names[table]).filter(|name| !name.is_empty()).unwrap_or(&open.tables[table].alias);
+            return (format!("{}.*", crate::deparse::text::name(name)), String::new());
+        }
         let name = open.tables[table].columns.get(column).map_or("", |(name, _)| name);
         let shown = crate::deparse::text::name(name);
         let innermost = &self.open[self.open.len() - 1];

@@ -1,8 +1,9 @@
 //! Queries: `get_query_def`.
 
-use crate::deparse::node::{CycleText, FromSource, Group, Query, QueryBody, Select, SqlItem, SqlNode};
+use crate::deparse::node::{CycleText, FromSource, Group, Query, QueryBody, Select, SqlItem, SqlNode, WHOLE};
 use crate::deparse::print::{JOIN, Printer, STEP, VAR};
 use crate::deparse::text;
+use crate::types::registry;
 
 impl Printer {
     /// Writes a query. Its columns' names are written wherever they are not those of the expressions, if they are seen.
@@ -286,9 +287,13 @@ impl Printer {
             self.out.push_str(if nth > 0 { ", " } else { " " });
             let mut own = None;
             let mut item = self.apart(|printer| match target {
-                SqlNode::Column { level, table, column, ty: _ } => {
+                SqlNode::Column { level, table, column, ty } => {
                     let (text, name) = printer.column_text(*level, *table, *column);
                     printer.out.push_str(&text);
+                    if *column == WHOLE {
+                        // Without its type it would be all columns.
+                        printer.out.push_str(&format!("::{}", registry::format_type(ty.0, None)));
+                    }
                     own = Some(name);
                 }
                 target => {

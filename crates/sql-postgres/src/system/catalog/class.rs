@@ -19,7 +19,7 @@ use crate::system::view::{Shown, ShownIndex, columns, indexes, schema_oid};
 use crate::system::wanted::Wanted;
 use crate::system::{arrays, oids, relations};
 use crate::types::oid::Oid;
-use crate::types::user;
+use crate::types::{row_type, user};
 use crate::value::Value;
 
 struct ClassRow<'r> {
@@ -224,6 +224,7 @@ fn table(shown: &Shown, schema: &Schema, table: &Arc<Table>) -> Row {
         has_triggers: !table.foreign_keys.is_empty() || is_parent(shown, table),
         is_temporary: table.temporary,
         options: arrays::texts((!options.is_empty()).then_some(options)),
+        row_type: row_type::oid_of(row_type::of_table(table)),
         ..ClassRow::PLAIN
     };
     row.row()
@@ -263,6 +264,7 @@ fn view(shown: &Shown, schema: &Schema, view: &View) -> Row {
         is_temporary: view.temporary,
         options: arrays::texts(view.invoker.then(|| vec!["security_invoker=true".to_owned()])),
         attributes: view.columns.len(),
+        row_type: row_type::oid_of(row_type::of_view(view)),
         ..ClassRow::PLAIN
     };
     row.row()

@@ -1,8 +1,11 @@
 //! `pg_depend`, `pg_rewrite`: which objects need which.
 
+use std::sync::Arc;
+
 use datum::Result;
 use query::catalog::objects::Object;
 use query::catalog::table::{Identity, Table};
+use query::catalog::user_type::UserType;
 use query::catalog::view::View;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
@@ -20,7 +23,7 @@ use crate::system::view::{
 };
 use crate::system::wanted::Wanted;
 use crate::types::oid::Oid;
-use crate::types::{registry, user};
+use crate::types::{registry, row_type, user};
 
 /// An object or a part of one: catalog, OID, number of the column.
 type End = (Oid, Oid, i64);
@@ -90,6 +93,7 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
         for view in schema.views.values() {
             let number = oids::of_object(view.id);
             give(row((PG_CLASS, number, 0), namespace, NORMAL), ctx)?;
+            of_row_type(number, row_type::of_view(view), ctx, give)?;
             give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, number, 0), NORMAL), ctx)?;
             of_rule(&shown, view, ctx, give)?;
         }
@@ -117,9 +121,18 @@ fn of_rule(shown: &Shown, view: &View, ctx: &mut EvalContext, give: &mut Give<'_
     Ok(())
 }
 
+/// Gives the dependences of the row type of a relation and of its array type.
+fn of_row_type(relation: Oid, ty: Option<Arc<UserType>>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(ty) = ty else { return Ok(()) };
+    let [rows, arrays] = [user::oid_of(&ty), user::array_oid_of(&ty)].map(|oid| (PG_TYPE, oid, 0));
+    give(row(rows, (PG_CLASS, relation, 0), INTERNAL), ctx)?;
+    give(row(arrays, rows, INTERNAL), ctx)
+}
+
 fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let relation = oids::of_object(table.id);
     let of_column = |at: usize| (PG_CLASS, relation, number_of(table, at));
+    of_row_type(relation, row_type::of_table(table), ctx, give)?;
     for (nth, column) in columns(table).filter(|(_, column)| user::is_user_type(column.ty.id.0)) {
         give(row((PG_CLASS, relation, nth), (PG_TYPE, column.ty.id.0, 0), NORMAL), ctx)?;
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datum::Result;
+use query::catalog::Schema;
 use query::catalog::objects::Object;
 use query::catalog::user_type::{TypeDefinition, UserType};
 use query::nodes::context::EvalContext;
@@ -15,7 +16,7 @@ use crate::system::view::Shown;
 use crate::system::wanted::Wanted;
 use crate::system::{extract, oids};
 use crate::types::oid::Oid;
-use crate::types::{registry, user};
+use crate::types::{registry, row_type, user};
 use crate::value::Value;
 
 /// `typsubscript`, `typinput`, `typoutput`, `typreceive`, `typsend` and `typanalyze`.
@@ -26,7 +27,15 @@ const OF_ARRAY: [Oid; 6] = [6179, 750, 751, 2400, 2401, 3816];
 /// Returns the types in question: that of an OID, of it or of its array type, or all.
 pub(super) fn types(shown: &Shown, of: Option<Oid>) -> Vec<Arc<UserType>> {
     match of {
-        None => shown.schemas().flat_map(|(_, schema)| schema.types.values().cloned()).collect(),
+        None => {
+            let of_schema = |(_, schema): (&str, &Arc<Schema>)| {
+                let defined = schema.types.values().cloned();
+                let of_tables = schema.tables.values().filter_map(|table| row_type::of_table(table));
+                let of_views = schema.views.values().filter_map(|view| row_type::of_view(view));
+                defined.chain(of_tables).chain(of_views).collect::<Vec<_>>()
+            };
+            shown.schemas().flat_map(of_schema).collect()
+        }
         Some(oid) => shown.user_type(oid).into_iter().collect(),
     }
 }
@@ -151,6 +160,7 @@ impl Shown {
     pub fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
         match self.object(oids::of_object(user::object_of(oid)?))? {
             Object::Type(ty) => Some(ty),
+            object if user::is_of_rows(oid) => row_type::of_object(&object),
             _ => None,
         }
     }
