@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datum::Fault;
+use engine::rows::ReadMode;
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
 use query::exec::deferred::{CheckTime, concerns, tables};
@@ -32,6 +33,10 @@ pub(super) fn check_behind_statement(written: &[Arc<Table>], ctx: &mut EvalConte
     if !host(ctx).deferring.has_checks() {
         return Ok(());
     }
+    // The statement has been run: a check that waits must not suspend it, which would run it again.
+    let txn = host(ctx).txn()?;
+    txn.set_read_mode(ReadMode::MayRead);
+    txn.suspend_for_rows(false);
     let tables = tables(ctx);
     check_waiting(CheckTime::Statement, ctx).map_err(|fault| match &fault {
         Fault::ParentMissing(_) | Fault::ParentReferenced(_) => fault,
