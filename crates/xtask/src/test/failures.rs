@@ -7,7 +7,7 @@ const LINES_MAX: usize = 30;
 /// A suite that ends without naming a failed check has said why in its last lines.
 const LAST_LINES: usize = 3;
 /// Longer lines are cut.
-const LINE_BYTES: usize = 400;
+const LINE_CHARS: usize = 400;
 
 /// The failures of one step, in the order in which they were printed.
 #[derive(Default)]
@@ -22,14 +22,14 @@ impl Failures {
         if line.is_empty() {
             return;
         }
-        let line = cut(line);
+        let line: String = line.chars().take(LINE_CHARS).collect();
         if line.starts_with("FAILED suite ") {
             self.last.drain(..).for_each(|line| push(&mut self.lines, line));
         }
-        if names_failure(line) {
-            push(&mut self.lines, line.into());
+        if names_failure(&line) {
+            push(&mut self.lines, line);
         } else {
-            self.last.push_back(line.into());
+            self.last.push_back(line);
             if self.last.len() > LAST_LINES {
                 self.last.pop_front();
             }
@@ -54,10 +54,6 @@ fn push(lines: &mut Vec<String>, line: String) {
 fn names_failure(line: &str) -> bool {
     let of_cargo = line.starts_with("test ") && line.ends_with("FAILED");
     of_cargo || line.starts_with("FAILED ") || line.starts_with("error: ") || line.contains(" panicked at ")
-}
-
-fn cut(line: &str) -> &str {
-    &line[..line.floor_char_boundary(LINE_BYTES)]
 }
 
 #[cfg(test)]
@@ -98,8 +94,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let long = format!("FAILED {}", "\u{e9}".repeat(LINE_BYTES));
+        let long = format!("FAILED {}", "\u{e9}".repeat(LINE_CHARS));
         let kept = failures(&[long.as_str(); LINES_MAX + 1]);
-        assert!(kept.len() == LINES_MAX && kept[0].len() <= LINE_BYTES);
+        assert!(kept.len() == LINES_MAX && kept[0].chars().count() == LINE_CHARS);
     }
 }
