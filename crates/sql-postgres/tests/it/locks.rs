@@ -132,6 +132,22 @@ fn an_insert_that_meets_a_locked_row_waits_for_it_without_a_thread() {
     check(one.run("select b from t"), "2");
 }
 
+/// A statement that failed and was rolled back may have left a check of a foreign key (QU-5) to the next one, which has changed nothing itself.
+#[test]
+fn a_check_behind_a_statement_without_changes_waits_and_does_not_suspend() {
+    let (_world, mut one, mut other) = two("create table p (a int primary key)\ncreate table c (b int references p)");
+    check(one.lines("insert into p values (1), (2)\ninsert into c values (1)"), "INSERT 0 2\nINSERT 0 1");
+    check(one.lines("set lock_timeout = '1ms'\nbegin\nsavepoint s"), "SET\nBEGIN\nSAVEPOINT");
+    let failed = one.run("delete from p where a in (1, 2) returning 1 / (a - 2)");
+    assert!(failed[0].contains("division by zero"), "{failed:?}");
+    check(one.run("rollback to s"), "ROLLBACK");
+    check(other.lines("begin\ndelete from c\ndelete from p where a = 1"), "BEGIN\nDELETE 1\nDELETE 1");
+    let mut script = one.0.simple("delete from p where a = 3").expect("it parses");
+    one.0.allow_suspension();
+    let Err(error) = one.0.next_of(&mut script) else { panic!("the check waits for the other transaction") };
+    assert_eq!(error.message, "canceling statement due to lock timeout");
+}
+
 #[test]
 fn an_insert_does_not_wait_for_a_lock_on_a_row_that_is_there() {
     let (_world, mut one, mut other) = two("create table t (a int primary key)\ninsert into t values (1)");
